@@ -62,9 +62,9 @@ compliance: setup
 tables: setup
 	$(BIN)/python -m studies $(if $(CHECK),--check,--write)
 
-# docs/PAPER.md: the paper's experiments, run in virtual time.
+# docs/PAPER.md: the experiments of the paper, run in virtual time; ONLY="NAME NAME" runs these and keeps all other rows.
 paper: setup
-	$(BIN)/python docs/generate_paper.py > docs/PAPER.md.new && mv docs/PAPER.md.new docs/PAPER.md
+	$(BIN)/python -m docs.generate_paper $(if $(ONLY),--only $(ONLY)) > docs/PAPER.md.new && mv docs/PAPER.md.new docs/PAPER.md
 
 # docs/SYSTEMS.md: what each system must show, measured in virtual time.
 systems: setup

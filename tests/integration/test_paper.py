@@ -17,6 +17,7 @@ from orchestrator.runs.recorder import Recorder
 from orchestrator.runs.sweep import Point, played
 from orchestrator.scenario.resolve import load
 from orchestrator.sim.backend import SimBackend
+from studies.paper import EXPERIMENTS, ROCE, Experiment
 from tests.support.runs import Ears
 
 ROOT = Path(__file__).parents[2]
@@ -43,11 +44,7 @@ def page() -> ModuleType:
 
 
 PAGE = page()
-ROWS = {experiment.scenario: experiment for experiment in PAGE.EXPERIMENTS}
-
-
-def test_every_scenario_has_a_row() -> None:
-    assert sorted(ROWS) == SCENARIOS
+ROWS = {experiment.scenario: experiment for experiment in (*EXPERIMENTS, *ROCE)}
 
 
 def invoke(*arguments: object) -> Result:
@@ -116,7 +113,7 @@ async def test_a_failed_ev_is_replaced_in_its_own_plane() -> None:
 
 
 def test_a_row_tells_ranges_and_what_is_no_evidence() -> None:
-    experiment = PAGE.Experiment("figure 0", "much", "small", ("share", "steps"))
+    experiment = Experiment("figure 0", "much", "small", ("share", "steps"))
     own = PAGE.points_of(experiment, "own")
 
     def result(point: Point) -> dict[str, Any]:
@@ -135,3 +132,31 @@ def test_a_row_tells_ranges_and_what_is_no_evidence() -> None:
     assert "oblivious spraying passes 0 of 3; it fails: share<br>no evidence: steps" in row
     same = {point: result(Point((), point.seed)) for point in own}
     assert "none: oblivious spraying passes too (3 of 3)" in PAGE.row(experiment, same)
+
+
+def test_a_row_about_roce_has_mrc_beside_it_and_no_evidence_for_it() -> None:
+    mrc = (("system", "mrc"),)
+    experiment = Experiment("figure 0", "little", "small", ("share",), roce=True, mrc=mrc)
+    points = PAGE.points_of(experiment, "own")
+    assert len(points) == 13
+    finding = {"name": "share", "unit": "share of line", "held": True}
+    results = {point: {"verdict": "held", "findings": [{**finding, "observed": 0.9 if point.values == mrc else 0.4}]}
+               for point in points}  # fmt: skip
+    assert "held 5 of 5<br>share: 40.0 % / 40.0 % / 40.0 % | share: 90.0 % / 90.0 % / 90.0 % |" in PAGE.row(
+        experiment, results
+    )
+    other = experiment._replace(mrc=())
+    assert len(PAGE.points_of(other, "own")) == 10
+    assert "| as above |" in PAGE.row(other, results)
+
+
+def test_rows_that_are_not_run_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (ROOT / "docs" / "PAPER.md").read_text()
+    monkeypatch.setattr(PAGE, "results_of", lambda *_: {})
+    monkeypatch.setattr(PAGE, "row", lambda experiment, _: f"| new row of {experiment.scenario} |")
+    written = PAGE.document(["roce-all-to-all", "lossy-ev"]).splitlines()
+    kept = [line for line in page.splitlines() if line in written]
+    assert [line for line in written if line not in kept] == [
+        "| new row of lossy-ev |", "| new row of roce-all-to-all |"
+    ]  # fmt: skip
+    assert len(written) == len(page.splitlines())
