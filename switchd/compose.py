@@ -26,11 +26,11 @@ from switchd.core.buffer import BufferConfig
 from switchd.core.forwarding.ecmp import EcmpConfig
 from switchd.core.headroom import PFC_WIRE_BYTES, deployed_headroom, exact_headroom
 from switchd.core.settings import LosslessConfig, SwitchConfig, SwitchSettings
-from switchd.core.settings_lossless import lossless_classes
+from switchd.core.settings_lossless import class_weights, lossless_classes, strict_classes
 
 PORT_KNOBS: Final[Mapping[str, type[int]]] = {"trim": bool, "ecn": bool, "trim_dscp": int}
 """The settings that one port alone can have, and their kinds."""
-_TEXTS: Final = ("pfc_classes", "pfc_headroom")
+_TEXTS: Final = ("pfc_classes", "pfc_headroom", "class_strict", "class_weights")
 """Settings that are texts, and that a file may also give as a number."""
 
 
@@ -159,7 +159,10 @@ def _headroom(topology: Topology, settings: SwitchSettings, end: PortLink, class
 def _of_classes(port: EgressConfig, settings: SwitchSettings, lossless: LosslessConfig) -> ClassEgressConfig:
     """The same port with eight classes; lossless ones may hold what the buffer holds."""
     given = {item.name: getattr(port, item.name) for item in dataclasses.fields(port)}
-    plain = ClassEgressConfig(**given)
+    strict, weights = strict_classes(settings.class_strict), class_weights(settings.class_weights)
+    assert strict is not None, "SwitchSettings has checked it"
+    assert weights is not None
+    plain = ClassEgressConfig(**given, strict=strict, weights=weights)
     limits = tuple(
         settings.buffer_bytes if cls in lossless.buffer.lossless else limit for cls, limit in enumerate(plain.limits)
     )

@@ -23,6 +23,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "switch.forwarding": "usid",
     "switch.lossless": "off",
     "switch.pfc_classes": "3",
+    "switch.class_strict": "6,7",
     "switch.ecn": True,
     "switch.trim": True,
     "switch.trim_last_hop": True,
@@ -130,6 +131,11 @@ def _congestion(chosen: _Chosen) -> Iterator[ConfigError]:
     if chosen.rc and chosen["nic.cc"] == "dcqcn" and not chosen["switch.ecn"]:
         what = "no switch marks packets, and nic.cc dcqcn hears of congestion by marks alone"
         yield ConfigError("switch.ecn", what, "switch.ecn: true, or nic.cc: none")
+    strict = [one.strip() for one in str(chosen["switch.class_strict"]).split(",")]
+    for number, key in chosen.data_classes().items() if chosen["switch.lossless"] == "pfc" else ():
+        if chosen.rc and chosen["nic.cc"] == "dcqcn" and str(number) in strict:
+            what = f"class {number} of {key} is strict, and packets of a strict class are not marked for nic.cc dcqcn"
+            yield ConfigError("switch.class_strict", what, "a weight in switch.class_weights, or nic.cc: none")
 
 
 def _classes(chosen: _Chosen) -> Iterator[ConfigError]:

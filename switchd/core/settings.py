@@ -21,7 +21,7 @@ from switchd.core import settings_forwarding, settings_lossless
 from switchd.core.buffer import BufferConfig
 from switchd.core.forwarding.ecmp import EcmpConfig
 from switchd.core.settings_forwarding import ForwardingKnobs
-from switchd.core.settings_lossless import LosslessKnobs, headroom_fault, lossless_classes
+from switchd.core.settings_lossless import LosslessKnobs, class_fault, headroom_fault
 
 Towards: TypeAlias = Literal["nic", "t0", "t1"]
 """The kind of node that a port leads to."""
@@ -109,8 +109,9 @@ class SwitchSettings(LosslessKnobs, ForwardingKnobs):
             raise _wrong("control_burst_bytes", self.control_burst_bytes, "bytes, from 0")
         if self.trim_bytes < TRIM_BYTES_MIN:
             raise _wrong("trim_bytes", self.trim_bytes, f"at least {TRIM_BYTES_MIN}")
-        if lossless_classes(self.pfc_classes) is None:
-            raise _wrong("pfc_classes", self.pfc_classes, "different classes from 0 to 7, as 3 or 3,4")
+        if (fault := class_fault(self)) is not None:
+            name, wanted = fault
+            raise _wrong(name, getattr(self, name), wanted)
         if headroom_fault(self.pfc_headroom):
             raise _wrong("pfc_headroom", self.pfc_headroom, "exact, deployed, or a number of bytes")
 

@@ -7,10 +7,12 @@ Defaults are those of public simulators and drivers.
 from dataclasses import dataclass
 from typing import Final
 
-from mrcfabric.class_egress_config import CLASSES
+from mrcfabric.class_egress_config import CLASSES, WEIGHT_MAX
 from mrcfabric.pause_spells import PAUSE_EVENT_NS
+from mrcfabric.wire.dscp import CONTROL_CLASS
 from mrcfabric.wire.pfc import QUANTA_MAX
 
+NO_CLASS: Final = "none"
 HEADROOM_KINDS: Final = ("exact", "deployed")
 
 
@@ -23,6 +25,12 @@ class LosslessKnobs:
     """`pfc`: ports have eight classes by DSCP, and those of `pfc_classes` are paused hop by hop instead of dropped."""
     pfc_classes: str = "3"
     """The lossless classes, with commas: `3` or `3,4`."""
+    class_strict: str = "6,7"
+    """The classes of a port that go before all others, the highest number first, with commas, or `none`. MRC's control
+    packets and RC's answers are in class 6. Packets of a strict class are not marked."""
+    class_weights: str = "1,1,1,1,1,1,1,1"
+    """By class, 0 to 7, its part of the wire among those that are not strict and have packets that may go: eight
+    numbers from 1 to 1,000."""
     buffer_bytes: int = 12 << 20
     """The buffer that all ports of a switch share."""
     pfc_threshold: str = "dynamic"
@@ -92,6 +100,37 @@ def lossless_classes(text: str) -> tuple[int, ...] | None:
         return None
     classes = tuple(sorted(map(int, names)))
     return classes if len(set(classes)) == len(classes) and classes[-1] < CLASSES else None
+
+
+def strict_classes(text: str) -> tuple[int, ...] | None:
+    """The classes that `class_strict` names; None for a text that will not do."""
+    return () if text == NO_CLASS else lossless_classes(text)
+
+
+def class_weights(text: str) -> tuple[int, ...] | None:
+    """The weights that `class_weights` names, by class; None for a text that will not do."""
+    words = [word.strip() for word in text.split(",")]
+    if len(words) != CLASSES or not all(word.isascii() and word.isdecimal() and len(word) <= 4 for word in words):
+        return None
+    weights = tuple(map(int, words))
+    return weights if all(1 <= weight <= WEIGHT_MAX for weight in weights) else None
+
+
+def class_fault(knobs: LosslessKnobs) -> tuple[str, str] | None:
+    """What is wrong with the classes of a port: the knob, and what is wanted; None: nothing."""
+    lossless, strict = lossless_classes(knobs.pfc_classes), strict_classes(knobs.class_strict)
+    if lossless is None:
+        return "pfc_classes", "different classes from 0 to 7, as 3 or 3,4"
+    if strict is None:
+        return "class_strict", "different classes from 0 to 7, as 6,7, or none"
+    if class_weights(knobs.class_weights) is None:
+        return "class_weights", f"eight numbers from 1 to {WEIGHT_MAX}, as 1,1,1,4,1,1,1,1"
+    first = [cls for cls in lossless if cls in strict and (cls > CONTROL_CLASS or CONTROL_CLASS not in strict)]
+    if knobs.lossless == "pfc" and first:
+        name = "pfc_classes" if knobs.class_strict == LosslessKnobs.class_strict else "class_strict"
+        wanted = f"no lossless class that goes before class {CONTROL_CLASS}, as {first[0]} would: its data"
+        return name, f"{wanted} would keep acknowledgements from leaving"
+    return None
 
 
 def headroom_fault(text: str) -> bool:

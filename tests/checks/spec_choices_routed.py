@@ -45,6 +45,14 @@ ROUTED = (
         ),
     ),
     Choice(
+        "Which class of a port goes first",
+        OPTION,
+        "Classes 6 and 7 before all others, the higher one first; MRC's control packets, acknowledgements and "
+        "notifications of RC are in class 6. The rest share the wire by weights (deficit round robin), by default "
+        "alike. A lossless class may not go before class 6.",
+        _of(SWITCH, "class_strict", "class_weights"),
+    ),
+    Choice(
         "Headroom for frames that come after a pause was decided",
         UNKNOWN,
         "What the link needs: both delays, a frame in each serializer and the pauses themselves; nodes here obey at "

@@ -5,10 +5,13 @@ from typing import Any
 
 import pytest
 
+from mrcfabric.class_egress import ClassEgress
 from mrcfabric.class_egress_config import ClassEgressConfig
 from mrcfabric.errors import ConfigError
+from mrcfabric.node import Transmit
 from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Topology
 from switchd.compose import switch_config, switch_settings
+from switchd.core.build import build_switch
 from switchd.core.forwarding.ecmp import EcmpConfig, EcmpForwarding
 from switchd.core.headroom import exact_headroom
 from switchd.core.settings import LosslessConfig
@@ -138,6 +141,42 @@ def test_a_lossless_switch_has_eight_classes_and_a_buffer() -> None:
         assert port.limits[3] == 12 << 20, "the buffer binds, and not the queue"
         assert (port.limits[0], port.limits[6]) == (usual.data_bytes_max, usual.control_bytes_max)
         assert (port.ecn, port.ecn_min_bytes, port.rate_bps) == (usual.ecn, usual.ecn_min_bytes, usual.rate_bps)
+
+
+@pytest.mark.parametrize(
+    ("switch", "strict", "weights"),
+    [
+        ({}, (6, 7), (1,) * 8),
+        ({"class_strict": "none", "class_weights": "1,2,3,4,5,6,7,1000"}, (), (1, 2, 3, 4, 5, 6, 7, 1000)),
+        ({"class_strict": 6}, (6,), (1,) * 8),
+        ({"class_strict": "7, 6, 3"}, (3, 6, 7), (1,) * 8),
+    ],
+)
+def test_classes_have_the_weights_and_the_rank_that_are_set(
+    switch: dict[str, Any], strict: tuple[int, ...], weights: tuple[int, ...]
+) -> None:
+    found = switch_config(dataclasses.replace(DEMO, switch={"lossless": "pfc", **switch}), "p0-t0-0")
+    for port in found.ports:
+        assert isinstance(port, ClassEgressConfig)
+        assert (port.strict, port.weights) == (strict, weights)
+        assert port.limits[3] == 12 << 20
+        assert port.limits[6] == (port.control_bytes_max if 6 in strict else port.data_bytes_max)
+
+
+@pytest.mark.parametrize("weights", [(1, 1), (1, 3), (7, 2)])
+def test_classes_share_the_wire_by_their_weights(weights: tuple[int, int]) -> None:
+    written = ",".join(map(str, (1, 1, *weights, 1, 1, 1, 1)))
+    switch = {"lossless": "pfc", "class_weights": written, "data": 100.0}
+    port = build_switch(switch_config(dataclasses.replace(DEMO, switch=switch), "p0-t0-0")).egress[5]
+    assert isinstance(port, ClassEgress)
+    out: list[Transmit] = []
+    for _ in range(500):
+        for cls in (2, 3):
+            port.offer(0, bytearray(1_000), cls, out)
+    port.run(20_000, out)
+    first, second = port.class_packets[2], port.class_packets[3]
+    assert first + second > 200
+    assert first / second == pytest.approx(weights[0] / weights[1], rel=0.1)
 
 
 def test_one_port_of_a_lossless_switch_may_differ() -> None:

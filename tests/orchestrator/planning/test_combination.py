@@ -37,6 +37,9 @@ GOOD: tuple[Topology, ...] = (
     topology({**RC, "rc_data_dscp": 34}, {**ECMP, "lossless": "pfc", "pfc_classes": " 4 "}),
     topology({**RC, "rc_data_dscp": 8}, {**ECMP, "trim": False, "trim_last_hop": False}),
     topology({"cc": "none"}),
+    topology({**RC, "cc": "none"}, {**ECMP, "lossless": "pfc", "class_strict": "3,6"}),
+    topology(RC, {**ECMP, "class_strict": "3,6"}),
+    topology(RC, {**ECMP, "lossless": "pfc", "class_strict": "none", "class_weights": "1,1,1,9,1,1,3,1"}),
 )
 
 
@@ -56,6 +59,12 @@ BAD: tuple[tuple[Topology, str, str, str], ...] = (
     (topology({**RC, "rc_data_dscp": 46}, ECMP), "nic.rc_data_dscp", "46 is dscp.control", "another code point"),
     (topology({"cc": "dcqcn"}), "nic.cc", "a congestion control of its own", "nic.transport: rc"),
     (topology(RC, {**ECMP, "ecn": False}), "switch.ecn", "by marks alone", "nic.cc: none"),
+    (
+        topology(RC, {**ECMP, "lossless": "pfc", "class_strict": "3,6"}),
+        "switch.class_strict",
+        "class 3 of nic.rc_data_dscp is strict",
+        "nic.cc: none",
+    ),
     (topology(switch={"lossless": "pfc"}), "switch.pfc_classes", "class 0, which is dropped", '"0,1"'),
     (topology(RC, {**ECMP, "lossless": "pfc", "pfc_classes": "4"}), "switch.pfc_classes", "class 3, which", '"3"'),
     (topology(switch={"lossless": "pfc", "pfc_classes": "0"}), "switch.pfc_classes", "dscp.trimmable_retx", '"0,1"'),
