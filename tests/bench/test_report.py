@@ -12,7 +12,8 @@ from bench.section import SECTIONS
 PROMISED = {
     "hop.pps_train1", "hop.pps_train4", "hop.pps_train15", "hop.ratio_train15", "e2e.pps", "e2e.gbps", "e2e.ratio",
     "fabric.pps_process_per_node", "fabric.pps_packed", "fabric.dilation_packed", "launch.daemons", "launch.seconds",
-    "launch.pss_mb_per_switch", "sim.pps", "sim.roce_share",
+    "launch.pss_mb_per_switch", "sim.pps", "sim.roce_share", "e2e.roce_pps",
+    "e2e.roce_share",
 }  # fmt: skip
 
 
