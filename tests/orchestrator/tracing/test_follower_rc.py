@@ -10,6 +10,7 @@ from mrcfabric.choice import Choice
 from mrcfabric.packet_filter import PacketFilter
 from mrcfabric.topology import Topology
 from mrcfabric.units import serialization_ns
+from mrcfabric.wire.layout import PSN_MASK
 from mrcfabric.wire.link import ControlFrame
 from mrcfabric.wire.pfc import parse
 from orchestrator.captures.taps import FabricTaps, Heard
@@ -17,7 +18,7 @@ from orchestrator.captures.wires import links_meant, wires_of
 from orchestrator.fabric import Fabric
 from orchestrator.faults.fault import once
 from orchestrator.sim.fabric import SimulatedFabric
-from orchestrator.tracing.follower import Follower
+from orchestrator.tracing.follower import Follower, choice_of
 from orchestrator.tracing.journey import Hop, Journey
 from tests.support.scripts import incast
 from tests.support.tracing import PAUSING, told
@@ -121,6 +122,10 @@ async def test_real_udp_tells_the_stories_of_virtual_time_and_of_the_capture(tmp
         traces = {name: await fabric.call(name, "trace") for name in REAL.node_names()}
         reached = max([(await fabric.call(name, "status"))["now_ns"] for name in REAL.node_names()])
         assert (await fabric.fidelity())["valid"]
+        (row,) = [row for row in await fabric.call("h001", "qp_table") if row["qpn"] == 101]
+        choice = await choice_of(fabric, "h001", 101, None, 1)
+        assert (choice.destination, choice.destination_qpn) == (row["peer_index"], row["peer_qpn"])
+        assert choice.first == row["psn_next"] & PSN_MASK
     expected, digests = virtual(reached)
     assert traces == digests, "who follows packets changes nothing"
     assert (follower.lost, follower.left_out) == (0, (0, 0))

@@ -169,6 +169,20 @@ def test_the_tree_of_an_incast_leads_to_the_port_that_is_congested(xoff_bytes: i
                 assert {port.paused_since_ns for port in cause.waits} == {None} or cause is not root
 
 
+def test_mrc_over_lossless_switches_is_told_why_it_waited_as_well() -> None:
+    switch = {"lossless": "pfc", "pfc_classes": "0", "pfc_threshold": "static", "pfc_xoff_bytes": 12_000,
+              "trim": False, "trim_last_hop": False}  # fmt: skip
+    topology = Topology(name="mrc", planes=1, t0_per_plane=2, t1_per_plane=2, nics_per_t0=4, evs_per_qp=16,
+                        reserve_evs_per_qp=8, switch=switch)  # fmt: skip
+    found = journeys(topology=topology, script=incast(topology, 1 << 17), until=LATE_NS)
+    assert all(journey.complete for journey in found)
+    far = [pause for hop in hops(found, "p0-t0-1") for pause in hop.pauses]
+    assert far
+    for pause in far:
+        assert [cause.node for cause in pause.causes][1:] == ["p0-t0-0"]
+        assert [(one.towards, one.paused_since_ns) for one in pause.causes[-1].waits] == [("h000", None)]
+
+
 def test_without_pauses_nothing_is_said_of_them() -> None:
     found = journeys(topology=PAUSING, script=permutation(PAUSING, shift=4, size=1 << 14, pieces=1))
     assert not any(journey.paused for journey in found)
