@@ -178,8 +178,13 @@ class Journey:
         return None if self.acknowledged_ns is None else self.acknowledged_ns - self.began_ns
 
     @property
+    def paused_ns(self) -> int:
+        """For how long the class of the packet was paused while it waited, at all hops of all its sendings together."""
+        return sum(hop.paused_ns for attempt in self.attempts for hop in attempt.way.hops)
+
+    @property
     def paused(self) -> bool:
-        """Whether it waited anywhere while its class was paused."""
+        """Whether it, or an acknowledgement of it, waited anywhere while its class was paused."""
         ways = [way for attempt in self.attempts for way in (attempt.way, *attempt.answers)]
         return any(hop.pauses for way in ways for hop in way.hops)
 
@@ -191,7 +196,7 @@ class Journey:
     def record(self) -> dict[str, Any]:
         """As data for JSON, with the times that follow from others."""
         found: dict[str, Any] = _plain(self)
-        return {**found, "began_ns": self.began_ns, "total_ns": self.total_ns}
+        return {**found, "began_ns": self.began_ns, "total_ns": self.total_ns, "paused_ns": self.paused_ns}
 
 
 def _plain(value: Any) -> Any:

@@ -26,7 +26,8 @@ def headline(journey: Journey) -> str:
         came = f"placed after {_us(journey.placed_ns - began)} us"
     told = "" if journey.total_ns is None else f", acknowledged after {_us(journey.total_ns)} us"
     sent = len(journey.attempts)
-    return f"{who}: {came}{told}" + (f", sent {sent} times" if sent > 1 else "")
+    paused = f", paused for {_us(journey.paused_ns)} us of that" if journey.paused_ns else ""
+    return f"{who}: {came}{told}{paused}" + (f", sent {sent} times" if sent > 1 else "")
 
 
 def _lines(journey: Journey) -> Iterator[str]:

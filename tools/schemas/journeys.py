@@ -14,7 +14,7 @@ DESCRIPTION: Final = (
 
 def document() -> str:
     """The schema as text, with a newline at the end."""
-    return records.document(Journey, TITLE, DESCRIPTION, ("began_ns", "total_ns"))
+    return records.document(Journey, TITLE, DESCRIPTION, ("began_ns", "total_ns", "paused_ns"))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@ import json
 from dataclasses import replace
 
 from orchestrator.faults.fault import once
-from tests.support.tracing import journeys
+from tests.support.scripts import incast
+from tests.support.tracing import PAUSING, journeys
 
 
 def test_every_journey_can_be_written_and_read() -> None:
@@ -20,3 +21,15 @@ def test_every_journey_can_be_written_and_read() -> None:
 def test_without_an_acknowledgement_there_is_no_total() -> None:
     journey = replace(journeys()[0], acknowledged_ns=None)
     assert (journey.total_ns, journey.complete, journey.record()["total_ns"]) == (None, False, None)
+
+
+def test_pauses_of_all_hops_are_summed_up() -> None:
+    found = journeys(topology=PAUSING, script=incast(PAUSING, 1 << 16))
+    for journey in found:
+        spans = [one for attempt in journey.attempts for hop in attempt.way.hops for one in hop.pauses]
+        assert journey.paused_ns == sum(one.until_ns - one.since_ns for one in spans)
+        assert journey.record()["paused_ns"] == journey.paused_ns
+        assert journey.paused >= bool(journey.paused_ns)
+        if journey.placed_ns is not None and len(journey.attempts) == 1:
+            assert journey.paused_ns < journey.placed_ns - journey.began_ns
+    assert any(journey.paused_ns for journey in found)

@@ -86,6 +86,7 @@ def test_a_pause_says_who_for_how_long_and_why_down_to_the_congested_port() -> N
     text = render(journey)
     hop = journey.attempts[0].way.hops[0]
     pause = hop.pauses[0]
+    assert f" us, paused for {journey.paused_ns / 1000:.3f} us of that\n" in text
     assert f"class 3 paused by {pause.by} for {(pause.until_ns - pause.since_ns) / 1000:.3f} of " in text
     assert re.search(r"p0-t0-1: [\d,]+ bytes from h00\d \(port \d\) over XOFF at \S+ us; [\d,]+ of them for port", text)
     assert re.search(r" to p0-t1-\d, paused by it since \S+ us\n", text)
