@@ -36,7 +36,7 @@ def events(
     run_dir: RunDirOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what happened: EVs, retransmissions, ports, QPs, faults and deaths, each with its cause and section."""
+    """Show what happened: EVs, retransmissions, ports, QPs, pauses, faults, deaths, each with its cause and section."""
     from mrcfabric.errors import RefusedError
     from orchestrator.client.agent_client import find
     from orchestrator.process.run_folder import has_ended
