@@ -55,6 +55,9 @@ def draw_system(rng: Rng, topology: Topology, seed: int) -> Topology:
         _vary_rc(rng, topology, own_nic, own_switch)
     topology = replace(topology, nic=nic, switch=switch)
     _vary_switch(rng, topology, own_switch)
+    if switch.get("lossless") == "pfc":
+        # A stream of their own: these came later, and leave alone what a seed draws besides.
+        _vary_classes(Rng(STREAM, seed, "classes"), own_switch)
     return _accepted(topology, nic, switch, own_nic, own_switch)
 
 
@@ -146,6 +149,14 @@ def _vary_pauses(rng: Rng, topology: Topology, own: Knobs) -> None:
     if reserved < packet:
         # Classes that are not lossless must find room for a packet, or no acknowledgement ever passes.
         own["pool"] = max(own["pool"], packet << int(own.get("pfc_alpha_shift", 0)))
+
+
+def _vary_classes(rng: Rng, own: Knobs) -> None:
+    """Which classes of a port go first, and which part of the wire the others get."""
+    if rng.chance(PPM // 5):
+        own["class_strict"] = one_of(rng, ("none", "6", "7", "4,6,7", "2,5"))
+    if rng.chance(PPM // 5):
+        own["class_weights"] = ",".join(str(one_of(rng, (1, 2, 7, 1_000))) for _ in range(8))
 
 
 def _sized(topology: Topology, pool: int) -> Topology:
