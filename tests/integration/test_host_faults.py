@@ -31,7 +31,7 @@ rules:
 STORM = """\
 name: storm
 fabric: {planes: 2, t0_per_plane: 2, t1_per_plane: 2, nics_per_t0: 1, evs_per_qp: 16, reserve_evs_per_qp: 4,
-         rate_bps: 25G}
+         rate_bps: 25G, nic: {rc_timeout: 6}}
 length: 2000rtt
 workload:
   - {name: ring, kind: ring_all_reduce, ranks: all, steps: 32, bucket_bytes: 128KiB}
@@ -59,11 +59,12 @@ twice at once; and one that crashes though a process waits there for a life that
 
 
 @pytest.mark.long
-async def test_a_storm_of_host_faults_is_that_of_virtual_time(tmp_path: Path) -> None:
+@pytest.mark.parametrize("system", ["mrc", "roce", "irn"])
+async def test_a_storm_of_host_faults_is_that_of_virtual_time(system: str, tmp_path: Path) -> None:
     file, inventory = tmp_path / "storm.yaml", tmp_path / "hosts.yaml"
     file.write_text(STORM)
     inventory.write_text(STORM_HOSTS.replace("run_dir: ", f"run_dir: {tmp_path}/"))
-    plan = load(str(file), hosts=hosts_of(inventory))
+    plan = load(str(file), [f"system={system}"], hosts=hosts_of(inventory))
     said: list[str] = []
     cluster = build(plan.topology, inventory, "local", None, LEASE_S, said.append)
     expected = await conducted(plan, "sim", tmp_path)

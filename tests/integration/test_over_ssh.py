@@ -224,6 +224,24 @@ async def test_hosts_that_crash_part_and_slow_down_over_version_6_leave_the_trac
 
 
 @pytest.mark.long
+async def test_roce_over_three_hosts_leaves_the_trace_of_virtual_time() -> None:
+    """Pauses and notifications cross the network between hosts, too."""
+    async with cluster(hosts=3, family=6, mtu=9000) as hosts:
+        home = hosts.home
+        (home.folder / "hosts.yaml").write_text(inventory(hosts, 9000))
+        await alike(
+            home, str(EXAMPLES.parent / "any-system.yaml"), "--system", "roce", "--set", "fabric.mtu_bytes=2048"
+        )
+        seen = report(home, "udp")
+        assert seen["system"] == "roce"
+        assert {one["id"]: bool(one["met_packets"]) for one in seen["faults"]} == dict.fromkeys(
+            ("cut", "lossy", "reboot", "slow"), True
+        )
+        await eventually(lambda: not ours([*hosts]), DEADLINE_S)
+        assert not held([*hosts, home])
+
+
+@pytest.mark.long
 async def test_the_demonstration_over_three_hosts_passes() -> None:
     async with cluster(hosts=3) as hosts:
         home = hosts.home

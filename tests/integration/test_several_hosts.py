@@ -6,6 +6,7 @@ The hosts are shares of this machine, each with its own clock page, fork server,
 import asyncio
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 from orchestrator.agent import metrics
 from orchestrator.apps.perf import Perf, PerfSettings
 from orchestrator.fabric import Fabric
-from tests.integration.test_same_trace import SMALL, assert_same, real
+from tests.integration.test_same_trace import PFC, ROCE, SMALL, assert_same, real
 from tests.orchestrator.running import SMALL as TINY
 from tests.orchestrator.running import connect, given_back, is_gone
 from tests.support.counters import samples_of
@@ -32,6 +33,15 @@ KEPT_APART = {"h000": 0, "h001": 0, "p0-t0-0": 0, "p0-t0-1": 0, "p0-t1-0": 0, "p
 async def test_one_trace(tmp_path: Path) -> None:
     machine = Machine(tmp_path, HOSTS, spread(SMALL, HOSTS), LEASE_S)
     assert_same(await real(tmp_path / "vm0", machine.cluster))
+    assert nothing_left(tmp_path, machine, [])
+
+
+@pytest.mark.long
+async def test_one_trace_of_roce(tmp_path: Path) -> None:
+    """Pauses cross hosts like packets: the neighbour that must obey at its instant may be on another one."""
+    roce = replace(SMALL, nic={"transport": "rc", "cc": "dcqcn", "rc_timeout": 5}, switch={**ROCE, **PFC})
+    machine = Machine(tmp_path, HOSTS, spread(roce, HOSTS), LEASE_S)
+    assert_same(await real(tmp_path / "vm0", machine.cluster, roce), roce)
     assert nothing_left(tmp_path, machine, [])
 
 
