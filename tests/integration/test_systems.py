@@ -1,7 +1,6 @@
 """Every system that ships: its settings go together, alone it fills a link, and two flows share one evenly.
 
-A system that is slow by itself says nothing about any other, so this comes before every comparison. And whatever
-transports, ways of forwarding and kinds of buffer go together deliver every byte.
+A system that is slow by itself says nothing about any other, so this comes before every comparison.
 """
 
 from collections.abc import Sequence
@@ -25,20 +24,6 @@ fabric: {planes: 1, t0_per_plane: 2, t1_per_plane: 2, nics_per_t0: 4, evs_per_qp
 seed: one
 length: 3000rtt
 """
-EVERY_BYTE = """
-name: matrix
-fabric: {planes: 2, t0_per_plane: 2, t1_per_plane: 2, nics_per_t0: 2, evs_per_qp: 16, reserve_evs_per_qp: 8}
-seed: one
-length: 2000rtt
-workload:
-  - {name: many, kind: all_to_all, steps: 1, block_bytes: 30000}
-  - {name: onto, kind: incast, message_bytes: 50000, messages: 1, qps: 2}
-expect:
-  - {measure: completed, at_least: 1}
-  - {measure: qp_errors, at_most: 0}
-  - {measure: bytes_wrong, at_most: 0}
-  - {measure: bytes_verified, at_least: 1}
-"""
 ALONE = f"""{FABRIC}
 workload: [{{name: alone, kind: p2p, ranks: [h000, h004], message_bytes: 1MiB, window: 8, messages: 12}}]
 expect:
@@ -61,10 +46,8 @@ def test_its_settings_are_known_and_go_together(system: str) -> None:
     check(with_system(Topology.demo(), system))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "setting", ["fabric.rate_bps=100G", pytest.param("fabric.rate_bps=25G", marks=pytest.mark.long)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("setting", ["fabric.rate_bps=100G", "fabric.rate_bps=25G"])
 @pytest.mark.parametrize("system", bundles.names())
 async def test_alone_it_fills_a_link(system: str, setting: str, tmp_path: Path) -> None:
     await held(ALONE, [setting, f"system={system}"], tmp_path)
@@ -74,25 +57,6 @@ async def test_alone_it_fills_a_link(system: str, setting: str, tmp_path: Path) 
 @pytest.mark.parametrize("system", bundles.names())
 async def test_two_flows_share_a_link_evenly(system: str, tmp_path: Path) -> None:
     await held(TWO, [f"system={system}"], tmp_path)
-
-
-def combinations() -> list[tuple[str, ...]]:
-    """Every transport over every kind of switch and buffer that it goes with, and all ways of RC to recover."""
-    found = []
-    for lossless in (False, True):
-        mrc = ("switch.lossless=pfc", 'switch.pfc_classes="0,1"') if lossless else ()
-        found.append(("nic.transport=mrc", *mrc))
-        rc = ("nic.transport=rc", *(("switch.lossless=pfc",) if lossless else ()))
-        for way in (("switch.forwarding=ecmp",), ("nic.rc_path=pinned",)):
-            found += [(*rc, *way, f"nic.rc_recovery={one}") for one in ("go_back_n", "go_back_0", "selective")]
-            found.append((*rc, *way, "nic.cc=none"))
-    return found
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("settings", combinations(), ids=" ".join)
-async def test_whatever_goes_together_delivers_every_byte(settings: tuple[str, ...], tmp_path: Path) -> None:
-    await held(EVERY_BYTE, [f"fabric.{one}" for one in settings], tmp_path)
 
 
 async def held(scenario: str, settings: Sequence[str], folder: Path) -> None:
