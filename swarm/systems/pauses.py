@@ -1,9 +1,10 @@
 """Pauses as two neighbours see them: what a node heard it obeys, and what it says makes sense.
 
 A model of its own follows the frames that come in: until when each class of each port is paused. At every instant the
-port's own account says the same, so no class is paused for longer than the quanta of the last frame; and no packet of a
-paused class begins. What a node says nests: XON only after XOFF; while XOFF lasts it is repeated before its quanta run
-out, and a switch repeats it no sooner than at half of them, but for what a frame waits behind packets.
+port's own account says the same, so no class is paused for longer than the quanta of the last frame, nor for longer
+than a watchdog allows; and no packet of a paused class begins. What a node says nests: XON only after XOFF; while XOFF
+lasts it is repeated before its quanta run out, and a switch repeats it no sooner than at half of them, but for what a
+frame waits behind packets.
 
 Ports on whose link a fault has ever been in force are left out of what is said about sending: it loses frames.
 """
@@ -43,6 +44,11 @@ class Pauses:
         self._asked: list[Instant] = [_NOTHING] * pairs
         """When the last XOFF reached the neighbour; `_NOTHING`: an XON has followed, or there was none."""
         self._heard: list[tuple[Instant, int, ControlFrame]] = []
+        self._watchdog_ns = 0
+        if isinstance(node, LosslessSwitch) and node.config.lossless is not None:
+            self._watchdog_ns = node.config.lossless.watchdog_ns
+        self._since: dict[int, Instant] = {}
+        """Classes that are paused, and since when without a break."""
 
     def before(self, inputs: list[Input], at_ns: Instant) -> None:
         """Frames come in; whether they are obeyed is known once commands of the step are done."""
@@ -51,6 +57,12 @@ class Pauses:
             for entry in inputs
             if entry[1] == Rank.FRAME and isinstance(entry[4], ControlFrame)
         ]
+        for pair in [pair for pair in self._since if self._paused_until(pair) < at_ns]:
+            del self._since[pair]
+
+    def _paused_until(self, pair: int) -> Instant:
+        port, cls = divmod(pair, CLASSES)
+        return self._ports[port].paused_until[cls]
 
     def after(self, transmits: list[Transmit], events: list[Any], at_ns: Instant) -> None:
         """Raises InvariantError."""
@@ -58,6 +70,8 @@ class Pauses:
             self._hear(when_ns, port, frame)
         if self._heard:
             self._agree(at_ns)
+        if self._watchdog_ns:
+            self._bitten(at_ns)
         for port, arrival_ns, packet in transmits:
             egress = self._ports[port]
             if inside.ever_broken(egress):
@@ -99,6 +113,17 @@ class Pauses:
                 if max(until_ns, at_ns) != max(told_ns, at_ns):
                     what = f"paused until {until_ns} ns, the neighbour asked for {told_ns}"
                     raise self._broken(at_ns, port * CLASSES + cls, what)
+
+    def _bitten(self, at_ns: Instant) -> None:
+        """No class stands still for longer than the watchdog allows."""
+        for port in {port for _, port, _ in self._heard}:
+            for pair in range(port * CLASSES, port * CLASSES + CLASSES):
+                if self._paused_until(pair) > at_ns:
+                    self._since.setdefault(pair, at_ns)
+        for pair, since_ns in self._since.items():
+            if self._paused_until(pair) > at_ns and at_ns - since_ns >= self._watchdog_ns:
+                what = f"paused since {since_ns} ns, and the watchdog has {self._watchdog_ns} ns"
+                raise self._broken(at_ns, pair, what)
 
     def _started(self, at_ns: Instant, port: int, cls: int) -> None:
         pair = port * CLASSES + cls

@@ -18,6 +18,7 @@ from switchd.core.forwarding.ecmp import EcmpForwarding
 from switchd.core.lossless import LosslessSwitch
 from switchd.core.routed import RoutedSwitch
 from switchd.core.waiting import Waiting
+from switchd.core.watchdog import PauseWatchdog
 from tests.swarm.systems.cases import DEAD, MARKED, TIGHT, incast, lossy, pair, paused
 from tests.swarm.test_invariants import Patch, Plant, wrapped
 
@@ -192,6 +193,16 @@ def stands_still_for_good(patch: Patch) -> None:
     wrapped(patch, LosslessSwitch, "_set_forwarding", make)
 
 
+def has_no_watchdog(patch: Patch) -> None:
+    patch.setattr(PauseWatchdog, "due", lambda self, pair: NEVER)
+
+
+def stormy() -> Case:
+    """A NIC pauses its switch for longer than the watchdog allows."""
+    watched = {**TIGHT, "pfc_watchdog_ns": 9_000, "pfc_watchdog_restore_ns": 4_000}
+    return incast("roce-pfc-only", switch=watched, faults=[Fault("pause_storm", "h003", 15_000, 60_000)])
+
+
 SHORT_PAUSES = {**TIGHT, "pfc_quanta": 300}
 
 
@@ -209,6 +220,7 @@ CASES: list[tuple[Plant, Callable[[], Case], str]] = [
     (never_lets_go, lambda: incast("roce-pfc-only", switch=SHORT_PAUSES), "pauses"),
     (stays_paused, lambda: incast("roce-pfc-only", {"rc_timeout": 2, "rc_retry_cnt": 0}, TIGHT), "rest"),
     (stands_still_for_good, stopped, "rest"),
+    (has_no_watchdog, stormy, "pauses"),
     (lets_go_twice, paused, "pauses"),
     (repeats_at_once, paused, "pauses"),
     (repeats_too_late, lambda: incast("roce-pfc-only", switch=SHORT_PAUSES), "pauses"),
@@ -233,6 +245,7 @@ def test_a_planted_mistake_is_found(monkeypatch: Patch, plant: Plant, case: Call
 SOUND = {
     "paused": paused,
     "stopped": stopped,
+    "stormy": stormy,
     "short-pauses": lambda: incast("roce-pfc-only", switch=SHORT_PAUSES),
     "marked": lambda: incast("roce-no-pfc", switch=MARKED, sizes=(200_000,)),
     "go-back-n": lambda: lossy("roce-no-pfc"),
