@@ -51,6 +51,8 @@ class Site:
     """The workloads."""
     host_map: HostMap | None = None
     """The known hosts. None: not known yet, and host faults keep the names of their hosts unchecked."""
+    running: bool = False
+    """The fabric runs already, and has QPs that nobody here knows of."""
 
     def length(self, written: int | str | None) -> int | None:
         return None if written is None else self.scale.length(written)
@@ -174,19 +176,22 @@ def drawn_targets(site: Site, spot: Spot, entry: Any, rng: Rng) -> tuple[str, ..
 
 
 def _in_use(site: Site, spot: Spot, entry: Any, selector: Selector) -> Selector:
-    """The selector, narrowed to links that EVs of a flow cross. Raises ConfigError."""
+    """The selector, narrowed to links that packets of a flow cross. Raises ConfigError."""
     if KINDS[entry.fault].target is not Target.LINK:
         raise spot.wrong(f"a {entry.fault} is not about links")
-    of_mrc_alone(site, spot, "only QPs of MRC have EVs", "tier: t0-t1, with mode: one or of: a T0")
     program, sender, receiver = _flow_of(site, spot, entry.selector.evs_of)
     if program.profile:
         raise spot.wrong(f"{program.name} has an EV profile of its own, whose EVs are not known beforehand")
-    crossed = links_in_use(site.topology, program, sender, receiver)
+    before = site.programs[: site.programs.index(program)]
+    if not has_evs(site.topology) and (site.running or any(one.kind in PROCESSES for one in before)):
+        others = "a fabric that runs already" if site.running else "ranks that are processes"
+        raise spot.wrong(f"beside QPs of {others} the ports of RC are not known beforehand", "tier: t0-t1, mode: one")
+    crossed = links_in_use(site.topology, program, sender, receiver, before)
     everything = replace(selector, mode="all", value=None, direction="both")
     meant = select(site.topology, entry.fault, everything, Rng(""), ONE_HOST)
     links = tuple(link for link in meant if link in crossed)
     if not links:
-        raise spot.wrong(f"no EV in use of {entry.selector.evs_of} crosses what else is selected")
+        raise spot.wrong(f"no path in use of {entry.selector.evs_of} crosses what else is selected")
     return Selector(links=links, mode=selector.mode, value=selector.value, direction=selector.direction)
 
 

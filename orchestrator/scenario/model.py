@@ -65,7 +65,7 @@ class Selector(Struct, kw_only=True, forbid_unknown_fields=True):
     of: Words | None = None
     """Links of these nodes."""
     evs_of: Word | None = None
-    """Links between T0s and T1s that EVs in use of a flow cross as it begins, as `pair:h000>h002`."""
+    """Links between T0s and T1s that packets of a flow cross as it begins, as `pair:h000>h002`."""
     hosts: Words | None = None
     """Names in the inventory; for faults between two hosts as `vm1~vm2`."""
     labels: Words | None = None

@@ -99,7 +99,7 @@ def resolve(
     look_ns = _positive(root, "look", scale.length(file.look))
     begin_ns = BEGIN_RTTS * scale.rtt_ns if begin_ns is None else begin_ns
     host_map = None if hosts is None else hosts(fabric)
-    site = Site(fabric, scale, seed, length_ns, begin_ns, host_map=host_map)
+    site = Site(fabric, scale, seed, length_ns, begin_ns, host_map=host_map, running=topology is not None)
     programs = _programs(site, root, file, programs_before)
     site = dataclasses.replace(site, programs=programs)
     faults, triggers = _method(site, root, file, {program.name: program.begin_ns for program in programs})

@@ -198,20 +198,26 @@ def test_a_selector_means_the_same_on_every_system(kind: str) -> None:
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        ({"loss": 'selector: {evs_of: "pair:h000>h001"}'}, "only QPs of MRC have EVs"),
-        ({"black_hole": "ev: 3, selector: {tier: t0-t1}"}, "only packets of MRC carry EVs"),
-    ],
-)
-def test_evs_are_of_mrc_alone(system: str, words: dict[str, str], reason: str) -> None:
+def test_evs_are_of_mrc_alone(system: str) -> None:
+    words = {"black_hole": "ev: 3, selector: {tier: t0-t1}"}
     if system == "mrc":
         assert plan_with(system, list(words), words).faults
         return
-    with pytest.raises(ConfigError, match=reason) as refusal:
+    with pytest.raises(ConfigError, match="only packets of MRC carry EVs") as refusal:
         plan_with(system, list(words), words)
     assert "nic.transport rc" in str(refusal.value)
+
+
+@pytest.mark.parametrize("seed", ["one", "two", "three"])
+@pytest.mark.parametrize("system", SYSTEMS)
+async def test_a_fault_on_the_way_of_a_flow_meets_it_on_every_system(system: str, seed: str) -> None:
+    text = HEAD.format(system=system, work=60).replace("seed: one", f"seed: {seed}") + (
+        "  - {name: cut, at: 10rtt, for: 4rtt, fault: link_down, direction: up, mode: one,\n"
+        '     selector: {evs_of: "pair:h000>h001", of: p*-t0-0}}\n'
+    )
+    recording = await simulated(resolve(parse("kinds.yaml", text)))
+    assert recording.faults[0].met_packets
+    assert all(program.done for program in recording.programs)
 
 
 @pytest.mark.parametrize(

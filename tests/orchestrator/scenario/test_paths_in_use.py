@@ -4,6 +4,7 @@ import pytest
 
 from mrcfabric.errors import ConfigError
 from nicd.programs.program import Program
+from orchestrator.faults.fault import once
 from orchestrator.scenario.paths_in_use import links_in_use
 from orchestrator.sim.backend import SimBackend
 from tests.support.runs import simulated
@@ -36,6 +37,55 @@ async def test_they_are_those_of_the_active_evs_of_its_qps(seed: str, qps: int) 
     expected = {f"p{row['plane']}-t0-{t0}~p{row['plane']}-t1-{row['path']}" for row in rows for t0 in (0, 1)}
     assert links_in_use(plan.topology, program, 0, 1) == expected
     assert len(expected) > 8 or qps == 1, "more than the 4 EVs of one QP have, at both ends"
+
+
+RC = """\
+name: several
+fabric: {planes: 4, t0_per_plane: 2, t1_per_plane: 4, nics_per_t0: 2, evs_per_qp: 16, reserve_evs_per_qp: 4, nic: NIC,
+         switch: SWITCH}
+seed: paper
+length: 400rtt
+workload:
+  - {name: first, kind: all_to_all, steps: 1, block_bytes: 1000}
+  - {name: aside, kind: p2p, ranks: [h001, h003], messages: 1}
+  - {name: pair, kind: p2p, ranks: [h002, h000], both_ways: true, qps: QPS, messages: 8, begin: 5rtt}
+"""
+"""The flow that is asked about is not the first of its NIC."""
+PLAIN, PINNED = ("{transport: rc}", "{forwarding: ecmp}"), ("{transport: rc, rc_path: pinned}", "{}")
+BY_HASH = ("{transport: rc, rc_port: hash}", "{forwarding: ecmp, ecmp_hash: crc}")
+
+
+@pytest.mark.parametrize("seed", ["a", "b", "c"])
+@pytest.mark.parametrize("qps", [1, 3, 8])
+@pytest.mark.parametrize("settings", [PLAIN, PINNED, BY_HASH], ids=["plain", "pinned", "by hash"])
+async def test_of_rc_they_are_where_packets_of_its_qps_go(settings: tuple[str, str], qps: int, seed: str) -> None:
+    nic, switch = settings
+    plan = plan_of(RC.replace("NIC", nic).replace("SWITCH", switch).replace("QPS", str(qps)), seed=seed)
+    *before, program = plan.programs
+    links = links_in_use(plan.topology, program, 1, 0, before)
+    assert 2 <= len(links) <= 2 * qps
+    cut = [once("link_down", link, at_ns=100) for link in links]
+    others = [link.name for link in plan.topology.links() if link.a.endswith("t0-0") and link.name not in links]
+    for faults, passes in ((cut, False), ([once("link_down", link, at_ns=100) for link in others], True)):
+        backend = SimBackend(plan.topology)
+        await backend.load((*before, program))
+        for fault in faults:
+            backend.fabric.inject(fault)
+        backend.fabric.run(plan.begin_ns + 3_000_000)
+        placed = {row["rank"]: row["placed"] for row in backend.nic("h002").host.records() if row["name"] == "pair"}
+        assert bool(placed[0].get("h000")) == passes
+
+
+def test_beside_qps_of_others_the_port_of_one_of_rc_is_not_known() -> None:
+    text = RC.replace("NIC", PLAIN[0]).replace("SWITCH", PLAIN[1]).replace("QPS", "1")
+    method = LOSSY.replace("FLOW", "pair:h000>h002").replace("FAULT", "link_down").replace("p0-t0-0", "'p*-t0-0'")
+    plan = plan_of(text + method)
+    assert plan.faults
+    with pytest.raises(ConfigError, match="beside QPs of a fabric that runs already the ports of RC are not known"):
+        plan_of(text + method, topology=plan.topology, begin_ns=plan.begin_ns)
+    processes = text.replace("kind: all_to_all, steps: 1, block_bytes: 1000", "kind: all_reduce_processes, steps: 1")
+    with pytest.raises(ConfigError, match="beside QPs of ranks that are processes"):
+        plan_of(processes + method)
 
 
 def test_below_one_t0_there_are_none() -> None:
