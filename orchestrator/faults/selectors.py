@@ -92,6 +92,8 @@ def _of_words(target: Target, words: Sequence[str], others: Mapping[str, Any]) -
     names: list[str] = []
     for word in words:
         key, equals, value = word.partition("=")
+        if word in _FITTING[target][1]:
+            raise ConfigError(word, "is a tier, and no name", f"tier={word}")
         if not equals:
             names.append(word)
         elif key in ("mode", "direction", "tier"):

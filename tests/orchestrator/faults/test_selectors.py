@@ -109,6 +109,13 @@ def test_words_of_a_command_line() -> None:
         of_words("link_down", ["colour=red"])
 
 
+@pytest.mark.parametrize(("kind", "word"), [("link_down", "t0-t1"), ("switch_crash", "t1"), ("control_cut", "nic")])
+def test_a_tier_is_no_name_and_what_to_say_instead_is_said(kind: str, word: str) -> None:
+    with pytest.raises(ConfigError, match=rf"^{word}: is a tier, and no name \(tier={word}\)$"):
+        of_words(kind, [word])
+    assert of_words(kind, [f"tier={word}"]).tier == word
+
+
 def test_the_table_of_a_selector_is_its_inverse() -> None:
     selector = Selector(links=("a*",), plane=(1,), mode="fixed", value=2, direction="down")
     assert Selector.of_table(selector.table()) == selector
