@@ -152,8 +152,8 @@ class Requestor:
 
     @property
     def inflight_packets(self) -> int:
-        """Packets sent, or to be sent again, and not acknowledged."""
-        return self._high - self._una
+        """Packets sent, or to be sent again, and not acknowledged; with go-back-0 those of the present pass."""
+        return (self._next if self._to_start else self._high) - self._una
 
     @property
     def inflight_bytes(self) -> int:

@@ -5,7 +5,9 @@ import pytest
 from swarm.batch import run_seed
 from swarm.case import SYSTEMS
 
-SEEDS: dict[int, str] = {}
+SEEDS: dict[int, str] = {
+    21014: "after going back to the start of a message more packets were told to be in flight than there may be",
+}
 
 
 @pytest.mark.slow
@@ -21,3 +23,10 @@ def test_many_seeds_hold(first: int) -> None:
     for seed in range(first, first + 10):
         line = run_seed(seed, SYSTEMS)
         assert not line.reason, f"{line.reason}\n{line.replay}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_seed_that_failed_holds(seed: int) -> None:
+    line = run_seed(seed, SYSTEMS)
+    assert not line.reason, f"{line.reason}\n{line.replay}"

@@ -68,6 +68,21 @@ def test_the_longest_message_has_more_packets_than_there_are_psns(recovery: str)
     assert [done.byte_len for done in lone.told(Completion)] == [length, 3]
 
 
+@pytest.mark.parametrize("recovery", ["go_back_n", "go_back_0", "selective"])
+def test_no_more_is_in_flight_than_may_be(recovery: str) -> None:
+    """Also when a receiver that forgets asks for the first packet of a message of which most had arrived."""
+    lone = LoneNic(rc_recovery=recovery, rc_psns_max=8, rc_ack_every=0)
+    lone.post(30 * MTU)
+    for number in range(20):
+        lone.arrive(lone.control.ack(psn(number), 0, cause=psn(number)))
+        assert lone.nic.qp_table()[0]["inflight_packets"] == 8
+    lone.arrive(lone.control.ack(psn(0), 0, NAK_SEQUENCE, psn(1)))
+    for _ in range(4):
+        assert 0 <= int(lone.nic.qp_table()[0]["inflight_packets"]) <= 8
+        assert lone.nic.counters()["mpr"]["used_ppm_max"] <= 1_000_000
+        lone.wait(100)
+
+
 @pytest.mark.spec("IBTA", "9.7.5")
 def test_an_acknowledgement_completes_all_messages_up_to_it() -> None:
     lone = LoneNic()
