@@ -2,13 +2,13 @@
 
 from typing import Final
 
-from studies.systems import dcqcn, hashing, pauses, recovery
+from studies.systems import dcqcn, deadlock, hashing, pauses, recovery
 from studies.systems.gates import GATES
 from studies.systems.row import Row
 
-_ORDER: Final = ("G1", "G2", "G3", "G4", "G5", "E1", "E4", "E5", "P1", "P2", "P3", "P4", "P5", "P6", "P7",
+_ORDER: Final = ("G1", "G2", "G3", "G4", "G5", "E1", "E2", "E4", "E5", "P1", "P2", "P3", "P4", "P5", "P6", "P7",
                  "D1", "D2", "D3", "D4")  # fmt: skip
-_ROWS: Final = {row.id: row for row in (*recovery.ROWS, *hashing.ROWS, *pauses.ROWS, *dcqcn.ROWS)}
+_ROWS: Final = {row.id: row for row in (*recovery.ROWS, *hashing.ROWS, *pauses.ROWS, *deadlock.ROWS, *dcqcn.ROWS)}
 ROWS: Final[tuple[Row, ...]] = tuple(_ROWS[name] for name in _ORDER)
 
 __all__ = ["GATES", "ROWS"]

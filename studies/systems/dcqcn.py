@@ -258,12 +258,13 @@ ROWS: Final = (
         "40 Gb/s, profile 40g, marks from 5 to 200 KB, at most 1 %.",
         (LateComer(1000), LateComer(500), LateComer(2000, 2), LateComer(1500, 3)), measure_late_comer,
         why="Marks are rare, at most 1 %: which of two flows gets more of them is chance, and a draw can favour one "
-        "for milliseconds.",
+        "for milliseconds. Of 16 seeds at 1.5 ms 12 are even after half a millisecond, 3 after 5 to 7, one not in 12.",
     ),
     Row(
         "D3", "N flows for long", "utilisation above 0.94, Jain above 0.995 for N up to 16; the queue grows with N",
         "independent simulation", "one side", "As D2 with N flows that begin together; measured from 10 ms on.",
         (Steady((2,), 5), Steady((2, 4, 8, 16), 60)), measure_steady, exact=False,
-        why="Rates differ for tens of milliseconds, as marks are drawn; the index rises with the time watched.",
+        why="Rates differ for tens of milliseconds, as marks are drawn; the index rises with the time watched: for N 8 "
+        "it is 0.998 over 120 ms and 0.999 over 240.",
     ),
 )  # fmt: skip

@@ -263,9 +263,11 @@ ROWS: Final = (
     ),
     Row(
         "G2", "Selective recovery on the same loss", "goodput = 1 - p", "closed form; IRN (SIGCOMM'18)", "2 %",
-        "IRN as G1, with a window of 32 W packets. MRC on two planes of 25 Gb/s, loss between T0s.",
+        "IRN as G1, with a window of 32 W packets. MRC on planes of 25 Gb/s, the same loss "
+        "between T0s, of which every packet may meet one.",
         (*(Loss(ppm, w, 12_000) for ppm in (1_000, 10_000, 50_000) for w in (16, 128)),
-         Sprayed(1_000), Sprayed(10_000)), measure_lossy,
+         *(Sprayed(ppm, planes) for planes in (2, 4) for ppm in (1_000, 10_000, 50_000)), Sprayed(10_000, 8)),
+        measure_lossy,
     ),
     Row(
         "G3", "Go-back-0", "0 for ever where every 256th packet is lost and messages are longer; independent loss, m "

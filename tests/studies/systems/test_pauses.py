@@ -30,7 +30,7 @@ def test_p4_headroom(point: Headroom) -> None:
 
 @pytest.mark.long
 def test_p6_an_incast() -> None:
-    assert not missed(pauses.measure_incast(Many(7)))
+    assert not missed(pauses.measure_incast(Many(15)))
 
 
 @pytest.mark.long
