@@ -26,6 +26,7 @@ MRCFABRIC = str(Path(sys.executable).with_name("mrcfabric"))
 SCENARIOS = sorted(path.stem for path in EXAMPLES.glob("*.yaml") if path.stem != "fabric")
 SCENARIO_WALL_S = 840
 """On daemons, beside the same in virtual time and whatever else the machine does."""
+NOT_HELD = "an expectation did not hold"
 SWITCHES_DIE = ("four-t1s-reboot", "t0-down", "t1-down-and-reboot")
 """These have a process for each daemon, since a switch that shares its process cannot die alone. In the others the
 switches of a plane share one, which takes a quarter less CPU; the trace is the same."""
@@ -65,10 +66,13 @@ def test_a_scenario_holds_on_both_backends_with_one_trace(name: str, tmp_path: P
     with udp:
         simulated = invoke(*words, tmp_path / "sim", "--backend", "sim")
         said, _ = udp.communicate(timeout=SCENARIO_WALL_S)
-    assert udp.returncode == 0, f"udp: {said}"
-    assert simulated.exit_code == 0, f"sim: {simulated.output}"
     reports = {backend: json.loads((tmp_path / backend / "report.json").read_text()) for backend in ("sim", "udp")}
-    assert PAGE.ours(ROWS[name], reports["sim"]) in (ROOT / "docs" / "PAPER.md").read_text(), "run: make paper"
+    ours = PAGE.ours(ROWS[name], reports["sim"])
+    assert ours in (ROOT / "docs" / "PAPER.md").read_text(), "run: make paper"
+    # What is published of RoCE does not hold everywhere, and the page says where.
+    wanted = 1 if ROWS[name].roce and NOT_HELD in ours else 0
+    assert udp.returncode == wanted, f"udp: {said}"
+    assert simulated.exit_code == wanted, f"sim: {simulated.output}"
     assert reports["udp"]["trace_digest"] == reports["sim"]["trace_digest"] != ""
     compared = invoke("compare", tmp_path / "sim", tmp_path / "udp")
     assert compared.exit_code == 0, compared.stdout
