@@ -76,8 +76,8 @@ class InflightTable:
     """All PSNs of one QP that are sent and not acknowledged."""
 
     __slots__ = (
-        "_acked_index", "_base_ns", "_delivered_ns", "_earliest_ns", "_lag_ns", "_latest", "_lost_heap", "_mtu",
-        "_order", "_originals", "_patience", "_pending", "_records", "_reorder_packets", "_retry_linear", "_rto_ns",
+        "_acked_index", "_base_ns", "_lag_ns", "_latest", "_lost_heap", "_mtu", "_now_ns", "_order",
+        "_originals", "_patience", "_pending", "_records", "_reorder_packets", "_retry_linear", "_rto_ns",
         "_slow", "_stamped", "_stats", "_way", "acked_sent_ns", "by_psn", "cack", "doubts", "lost", "peak", "windows",
     )  # fmt: skip
 
@@ -91,10 +91,10 @@ class InflightTable:
         """PSN -> its first transmission, judged lost."""
         self._slow: list[tuple[Instant, int, Sent]] = []
         """Heap of transmissions on longer paths that others have overtaken, by when they left plus their path's lag."""
-        self._delivered_ns = records.delivered_ns
         self._patience = Patience(settings)
         self._base_ns = settings.base_rtt_ns
-        self._earliest_ns: Instant = NEVER  # when the first packet being freed left, plus its path's lag
+        self._now_ns: Instant = 0  # when the acknowledgement came that is being taken
+        records.sack_delay_ns = settings.sack_delay_ns
         self._reorder_packets = settings.reorder_packets
         self._rto_ns = settings.rto_ns
         self._retry_linear = settings.retry_linear
@@ -150,7 +150,8 @@ class InflightTable:
 
     def free(self, now: Instant, cack: int, base: int, bitmap: int) -> None:
         """Free the acknowledged PSNs: every one up to `cack`, and those whose bit is set from `base` on."""
-        self._earliest_ns = NEVER
+        self._now_ns = now
+        self._records.earliest_ns = NEVER
         by_psn = self.by_psn
         # The table only grows between acknowledgements, so its peak is seen here.
         if len(by_psn) > self.peak:
@@ -174,10 +175,11 @@ class InflightTable:
                 low = fresh & -fresh
                 fresh ^= low
                 self._acked(by_psn.pop(first + low.bit_length()))
-        self._patience.freed(now, self._earliest_ns)
+        self._patience.freed(now, self._records.earliest_ns)
 
-    def free_between(self, first: int, last: int) -> None:
+    def free_between(self, now: Instant, first: int, last: int) -> None:
         """Free the acknowledged PSNs from `first` to `last`."""
+        self._now_ns = now
         first = max(first, self.cack + 1)
         for psn in range(first, last + 1):
             sent = self.by_psn.pop(psn, None)
@@ -201,13 +203,8 @@ class InflightTable:
             if sent.index > self._acked_index and not sent.tries:
                 self._acked_index = sent.index
                 self.acked_sent_ns = sent.sent_ns
-            way = self._way[sent.ev]
             if not sent.tries:
-                if sent.sent_ns > self._delivered_ns[way]:
-                    self._delivered_ns[way] = sent.sent_ns
-                left_ns = sent.sent_ns + self._lag_ns[way]
-                if left_ns < self._earliest_ns:
-                    self._earliest_ns = left_ns
+                self._records.freed(self._now_ns, sent.ev, sent.sent_ns)
             self.windows.acked(sent.plane, sent.size, -1 if sent.tries else sent.sent_ns)
             if self.doubts is not None and self.doubts.open:
                 self.doubts.delivered(sent.ev)

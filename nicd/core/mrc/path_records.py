@@ -7,7 +7,7 @@ what follows for the state of an EV.
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from mrcfabric.units import Instant
+from mrcfabric.units import NEVER, Instant
 
 _STRIKES_MAX: Final = 16
 """Failures of a path are counted up to this number."""
@@ -30,7 +30,9 @@ class PathRecords:
         "_strikes",
         "_struck_ns",
         "delivered_ns",
+        "earliest_ns",
         "lag_ns",
+        "sack_delay_ns",
         "way",
     )  # fmt: skip
 
@@ -50,6 +52,10 @@ class PathRecords:
         """By path: when the current span began, its shortest round trip, and the shortest of the span before."""
         self.lag_ns: list[int] = []
         """By how much each path is longer than the base RTT."""
+        self.sack_delay_ns = 0
+        """The longest that a packet waits for its SACK."""
+        self.earliest_ns: Instant = NEVER
+        """When the first of the packets left that are being freed, plus its path's lag; NEVER: none is."""
         self._numbers: dict[tuple[int, int], int] = {}
         self.delivered_ns: list[Instant] = []
         """When the latest packet left that is known to have arrived, by path."""
@@ -92,6 +98,24 @@ class PathRecords:
             self._begin(now, way, rtt_ns, self._least_ns[way])
         elif rtt_ns < self._least_ns[way]:
             self._begin(self._since_ns[way], way, rtt_ns, self._before_ns[way])
+
+    def freed(self, now: Instant, index: int, sent_ns: Instant) -> None:
+        """A packet on this EV, sent only once at `sent_ns`, was acknowledged, perhaps by a SACK that another caused.
+
+        Packets of a longer plane hardly cause any. So a path whose span is over is measured by such a packet, too, but
+        for the time that it may have waited for its SACK.
+        """
+        way = self.way[index]
+        if sent_ns > self.delivered_ns[way]:
+            self.delivered_ns[way] = sent_ns
+        left_ns = sent_ns + self.lag_ns[way]
+        if left_ns < self.earliest_ns:
+            self.earliest_ns = left_ns
+        since_ns = self._since_ns[way]
+        if since_ns < 0 or now - since_ns >= SPAN_RTTS * self._base_ns:
+            rtt_ns = now - sent_ns - self.sack_delay_ns
+            if rtt_ns > self._base_ns:
+                self.measured(now, index, rtt_ns)
 
     def late(self, now: Instant, index: int, rtt_ns: int) -> None:
         """A packet that was judged lost has arrived after `rtt_ns`: forget shorter round trips of its path."""

@@ -358,7 +358,7 @@ class Requestor:
         if message.done or self._in_order:
             return True
         self.recovery.heard(now)
-        self._inflight.free_between(message.psn_first, message.psn_last)
+        self._inflight.free_between(now, message.psn_first, message.psn_last)
         self.windows.on_sack(now, NO_PLANE, False, None, 0)
         message.done = True
         self._early += 1
