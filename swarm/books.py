@@ -57,6 +57,8 @@ class NicBooks:
         self._stepwise = stepwise
         self._ledger = ledger
         self._peek = peeker(nic.config.dscp, None, nic.config.options)
+        self._peek_own = peeker(nic.config.dscp, nic.config.address, nic.config.options)
+        """As the NIC reads what arrives: a harmed outer address may bring what was sent to another one."""
         self._ports = PortLedger(nic.name, anatomy.board(nic).ports.egress)
         self._offered = [0] * len(nic.config.ports)
         self._kinds: dict[int, int] = {}
@@ -105,7 +107,7 @@ class NicBooks:
                     if parse(packet) is not None:
                         self._pauses.append(port)
                     continue
-                reason, _, _, _, qpn, _, _, _, size, _ = self._peek(plain(packet))
+                reason, _, _, _, qpn, _, _, _, size, _ = self._peek_own(plain(packet))
                 # A trimmed one has no ICRC to be wrong.
                 if reason is None and qpn == ENDPOINT_QP and (size < 0 or icrc_ok(plain(packet))):
                     self._pending.append(port)
