@@ -71,10 +71,10 @@ def asked_programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Two more than there are CPUs: tests with real processes wait much of their time, and leave their CPU to others.
+    """Three more than there are CPUs: tests with real processes wait much of their time, and leave their CPU to others.
 
     Long tests compute for most of it, and some hold much memory: one more will do for them."""
-    return len(os.sched_getaffinity(0)) + (1 if config.getoption("markexpr") == "long" else 2)
+    return len(os.sched_getaffinity(0)) + (1 if config.getoption("markexpr") == "long" else 3)
 
 
 def _children() -> set[int]:
