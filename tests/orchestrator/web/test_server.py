@@ -104,7 +104,13 @@ async def test_a_link_is_cut_and_healed_and_every_page_sees_it(fabric: Fabric, t
                 assert (status, "`$.seed`" in answer["error"]) == (400, True)
             write = await connect(fabric)
             assert await browser.get("/api/qps/h000") == [
-                {"qpn": 5, "peer": "h001", "peer_qpn": 5, "state": "rts"},
+                {
+                    "qpn": 5,
+                    "peer": "h001",
+                    "peer_qpn": 5,
+                    "state": "rts",
+                    **dict.fromkeys(("port", "sport", "rate_bps", "unfinished")),
+                },
             ]
             assert (await browser.ask("GET", "/api/qps/p0-t0-0"))[0] == 400
             async with (
