@@ -175,8 +175,8 @@ class Requestor:
         return bool(self._qp.planes & self.windows.open) and self.has_packet()
 
     def _waits(self) -> bool:
-        """Whether a new or lost packet is left to send, and a plane can carry it."""
-        return bool(self._qp.planes and (self._queue or self._inflight.lost))
+        """Whether a packet may be sent that a plane can carry. One that must await an ACK (wimm) does not count."""
+        return bool(self._qp.planes and self.has_packet())
 
     def emit(self, now: Instant, plane: int) -> bytearray:
         """Build the next packet for `plane`: the oldest lost one, or the next new one. Only after `has_packet`."""

@@ -6,6 +6,7 @@ from swarm.batch import run_seed
 from swarm.case import SYSTEMS
 
 SEEDS: dict[int, str] = {
+    3073: "an ACK was lost for which the next immediate waited, and nobody asked for it",
     3070: "what a harmed outer address brought back to its sender was counted as if the NIC had taken it",
     21014: "after going back to the start of a message more packets were told to be in flight than there may be",
 }
