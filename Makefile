@@ -48,11 +48,14 @@ $(FUZZED): $(STAMP)
 fuzz: $(FUZZED)
 	$(BIN)/python -m fuzz --seconds $(SECONDS) $(if $(TARGET),--target $(TARGET))
 
+# For the four targets below: JOBS=N runs N at a time, DASK=ADDRESS uses the workers of a Dask cluster.
+POOL := $(if $(JOBS),--jobs $(JOBS)) $(if $(DASK),--dask $(DASK))
+
 # Random fabrics, workloads and faults in virtual time, every instant checked: SEEDS of each series, or SEED alone; see
 # swarm/. SERIES=mrc or systems: of that one only.
 SEEDS ?= 100
 swarm: setup
-	$(BIN)/python -m swarm $(if $(SERIES),--series $(SERIES)) $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
+	$(BIN)/python -m swarm $(POOL) $(if $(SERIES),--series $(SERIES)) $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
 
 # docs/SPEC_MAP.md: which section of which specification is followed where, and which test shows it.
 compliance: setup
@@ -60,15 +63,15 @@ compliance: setup
 
 # Golden tables and comparisons in virtual time: rewrites studies/tables and docs/COMPARISON.md; with CHECK=1 it compares.
 tables: setup
-	$(BIN)/python -m studies $(if $(CHECK),--check,--write)
+	$(BIN)/python -m studies $(POOL) $(if $(CHECK),--check,--write)
 
 # docs/PAPER.md: the experiments of the paper, run in virtual time; ONLY="NAME NAME" runs these and keeps all other rows.
 paper: setup
-	$(BIN)/python -m docs.generate_paper $(if $(ONLY),--only $(ONLY)) > docs/PAPER.md.new && mv docs/PAPER.md.new docs/PAPER.md
+	$(BIN)/python -m docs.generate_paper $(POOL) $(if $(ONLY),--only $(ONLY)) > docs/PAPER.md.new && mv docs/PAPER.md.new docs/PAPER.md
 
 # docs/SYSTEMS.md: what each system must show, measured in virtual time.
 systems: setup
-	$(BIN)/python -m studies.systems --write
+	$(BIN)/python -m studies.systems $(POOL) --write
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build out *.egg-info

@@ -9,7 +9,6 @@ That real daemons give the same trace is shown by tests/integration/test_paper.p
 import argparse
 import hashlib
 import json
-import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +16,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from orchestrator.process.code_digest import code_digest
+from orchestrator.process.job_arguments import add_job_options, asked_pool
+from orchestrator.process.job_pool import JobPool
 from orchestrator.runs.sweep import Point, swept
 from orchestrator.scenario.resolve import load
 from studies.paper import EXPERIMENTS, ROCE, Experiment
@@ -30,6 +32,7 @@ SEEDS = ("1", "2", "3", "4")
 OBLIVIOUS = (("fabric.nic.path_policy", "oblivious"),)
 RIVAL_SEEDS = SEEDS[:2]
 CODE = ("mrcfabric", "nicd", "switchd", "orchestrator")
+"""What a run is made of but its scenario."""
 
 
 HEAD = """# The paper's experiments
@@ -73,16 +76,7 @@ millisecond, because its timers do not shrink with a fabric.
 Result = Mapping[str, Any]
 
 
-def code_digest() -> str:
-    """Of everything that a run is made of but its scenario."""
-    found = hashlib.blake2b(digest_size=16)
-    for folder in CODE:
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            found.update(path.read_bytes())
-    return found.hexdigest()
-
-
-def results_of(experiment: Experiment, code: str, processes: int = 1) -> dict[Point, Result]:
+def results_of(experiment: Experiment, code: str, pool: JobPool) -> dict[Point, Result]:
     """Every run of an experiment; those that were kept are not carried out again."""
     file = EXAMPLES / f"{experiment.scenario}.yaml"
     wanted = points_of(experiment, load(str(file)).seed)
@@ -91,7 +85,7 @@ def results_of(experiment: Experiment, code: str, processes: int = 1) -> dict[Po
             for point in wanted}  # fmt: skip
     KEPT.mkdir(exist_ok=True)
     missing = [point for point in wanted if not kept[point].exists()]
-    for number, result in swept(str(file), missing, processes):
+    for number, result in swept(str(file), missing, pool):
         kept[missing[number]].write_text(json.dumps(result))
         print(f"{experiment.scenario}: {missing[number].title}: {result['verdict']}", file=sys.stderr, flush=True)
     return {point: json.loads(path.read_text()) for point, path in kept.items()}
@@ -176,18 +170,18 @@ def _observed(finding: Mapping[str, Any], key: str) -> str:
     return f"{value:.3g} {unit}"
 
 
-def document(only: Sequence[str] = (), processes: int = 1) -> str:
+def document(pool: JobPool, only: Sequence[str] = ()) -> str:
     """The whole page; takes a quarter of an hour of CPU when nothing is kept.
 
     `only`: scenarios to run; the rows of all others are those that the page has.
     """
-    code = code_digest()
+    code = code_digest(CODE)
     stored = stored_rows() if only else {}
 
     def line(experiment: Experiment) -> str:
         if only and experiment.scenario not in only:
             return stored[experiment.scenario]
-        return row(experiment, results_of(experiment, code, processes))
+        return row(experiment, results_of(experiment, code, pool))
 
     tables = [[line(experiment) + "\n" for experiment in table] for table in (EXPERIMENTS, ROCE)]
     return "".join([HEAD, *tables[0], ROCE_HEAD, *tables[1]])
@@ -207,7 +201,7 @@ def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(description="docs/PAPER.md on the standard output.")
     parser.add_argument("--only", nargs="+", metavar="NAME", default=(), help="run these scenarios alone")
-    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="how many runs at a time")
+    add_job_options(parser)
     given = parser.parse_args()
     known = [experiment.scenario for experiment in (*EXPERIMENTS, *ROCE)]
     for name in given.only:
@@ -216,7 +210,8 @@ def main() -> None:
     missing = set(known) - set(given.only) - set(stored_rows()) if given.only else set()
     if missing:
         parser.error(f"the page has no row yet of {', '.join(sorted(missing))}; name them too")
-    print(document(given.only, given.processes), end="")
+    with asked_pool(parser, given) as pool:
+        print(document(pool, given.only), end="")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from orchestrator.process.job_arguments import add_job_options, asked_pool
 from studies import document
 from studies.catalog import STUDIES
 from studies.laboratory import Job, run
@@ -31,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m studies", description="Experiments in virtual time on the real cores.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="studies to run; without any they are listed")
     parser.add_argument("--seeds", type=int, help="how many seeds instead of each study's own number")
-    parser.add_argument("--processes", type=int, help="how many at a time; default: as many as CPUs")
+    add_job_options(parser)
     parser.add_argument("--json", action="store_true", help="results as JSON instead of text")
     parser.add_argument(
         "--md", metavar="DIR", type=Path, help="write COMPARISON.md and its pictures from stored results"
@@ -43,8 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown:
         close = difflib.get_close_matches(unknown[0], STUDIES, n=1)
         parser.error(f"no study is called {unknown[0]}" + (f"; nearest is {close[0]}" if close else ""))
-    if any(value is not None and value < 1 for value in (given.seeds, given.processes)):
-        parser.error("--seeds and --processes begin at 1")
+    if given.seeds is not None and given.seeds < 1:
+        parser.error("--seeds begins at 1")
     if given.seeds and (given.write or given.check):
         parser.error("stored results have each study's own number of seeds")
     if given.md and not (given.names or given.write or given.check):
@@ -52,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not (given.names or given.write or given.check):
         return _list()
     studies = [STUDIES[name] for name in given.names or STUDIES]
-    results = _run(studies, given.seeds, given.processes)
+    results = _run(studies, given.seeds, parser, given)
     if given.check:
         return _check(results)
     if given.write:
@@ -69,7 +70,9 @@ def _list() -> int:
     return 0
 
 
-def _run(studies: Sequence[Study], seeds: int | None, processes: int | None) -> list[Results]:
+def _run(
+    studies: Sequence[Study], seeds: int | None, parser: argparse.ArgumentParser, given: argparse.Namespace
+) -> list[Results]:
     began_s = time.monotonic()
     finished = 0
 
@@ -79,7 +82,8 @@ def _run(studies: Sequence[Study], seeds: int | None, processes: int | None) -> 
         if sys.stderr.isatty():
             print(f"\r{finished} trials", end="", file=sys.stderr, flush=True)
 
-    results = run(studies, seeds, processes, done)
+    with asked_pool(parser, given) as pool:
+        results = run(studies, pool, seeds, done)
     print(f"\r{finished} trials in {time.monotonic() - began_s:.0f} s", file=sys.stderr)
     return results
 

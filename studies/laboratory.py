@@ -4,13 +4,11 @@ Owns the jobs. The order in which they finish cannot show in the results.
 """
 
 import gc
-import os
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from functools import partial
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from orchestrator.process.job_pool import JobPool, as_they_end
 from studies.results import Results, heading, rounded
 from studies.study import Study
 from studies.trial import Trial
@@ -58,37 +56,22 @@ def _work(job: Job) -> Reading:
 
 def run(
     studies: Sequence[Study],
+    pool: JobPool,
     seeds: int | None = None,
-    processes: int | None = None,
     done: Callable[[Job], None] = lambda job: None,
 ) -> list[Results]:
-    """All variants of `studies` over their seeds (or the first `seeds`), on all CPUs unless told otherwise."""
+    """All variants of `studies` over their seeds (or the first `seeds`)."""
     jobs = [
         Job(study.name, variant, seed)
         for study in studies
         for seed in range(seeds or study.seeds)
         for variant in study.trials(study.seed(seed))
     ]
-    count = min(processes or os.cpu_count() or 1, len(jobs))
-    if count == 1:
-        readings = dict(_each(jobs, done))
-    else:
-        with ProcessPoolExecutor(count) as pool:
-            futures: dict[Job, Future[Reading]] = {job: pool.submit(_work, job) for job in jobs}
-            for job, future in futures.items():
-                future.add_done_callback(partial(_told, done, job))
-            readings = {job: future.result() for job, future in futures.items()}
+    readings = {}
+    for number, reading in as_they_end(pool, _work, ((job,) for job in jobs)):
+        readings[jobs[number]] = reading
+        done(jobs[number])
     return [_gather(study, seeds or study.seeds, readings) for study in studies]
-
-
-def _told(done: Callable[[Job], None], job: Job, future: Future[Reading]) -> None:
-    done(job)
-
-
-def _each(jobs: Iterable[Job], done: Callable[[Job], None]) -> Iterable[tuple[Job, Reading]]:
-    for job in jobs:
-        yield job, _work(job)
-        done(job)
 
 
 def _gather(study: Study, seeds: int, readings: dict[Job, Reading]) -> Results:

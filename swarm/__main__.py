@@ -1,8 +1,9 @@
 """`python -m swarm`: run seeds, say which failed and how to run them again; exit code 1 when one did.
 
-`--seeds N` runs N seeds of each series from `--first` on, on all CPUs. `--seed K` runs one, in this process, with the
-whole error; with `--shrink` it also prints the smallest case that fails in the same way. `--write-digests` brings the
-stored digests up to date. A seed means one fabric of MRC, and with `--series systems` one of any system.
+`--seeds N` runs N seeds of each series from `--first` on, on all CPUs, or on the workers of a Dask cluster. `--seed K`
+runs one, in this process, with the whole error; with `--shrink` it also prints the smallest case that fails in the same
+way. `--write-digests` brings the stored digests up to date. A seed means one fabric of MRC, and with `--series systems`
+one of any system.
 """
 
 import argparse
@@ -11,6 +12,8 @@ import sys
 import traceback
 from collections.abc import Sequence
 
+from orchestrator.process.job_arguments import add_job_options, asked_pool
+from orchestrator.process.job_pool import JobPool
 from swarm import batch, digests
 from swarm.case import MRC, SERIES
 from swarm.run import run
@@ -19,7 +22,8 @@ from swarm.shrink import shrink
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    arguments = _arguments(argv)
+    parser = _parser()
+    arguments = parser.parse_args(argv)
     if arguments.write_digests:
         digests.write()
         print(f"{digests.STORE.name} is up to date")
@@ -27,20 +31,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.seed is not None:
         return _one(arguments.series or MRC, arguments.seed, arguments.shrink)
     series = (arguments.series,) if arguments.series else SERIES
-    return _many(series, range(arguments.first, arguments.first + arguments.seeds), arguments.jobs, arguments.seconds)
+    seeds = range(arguments.first, arguments.first + arguments.seeds)
+    with asked_pool(parser, arguments) as pool:
+        return _many(series, seeds, pool, arguments.seconds)
 
 
-def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m swarm", description="Random fabrics in virtual time, under watch.")
     parser.add_argument("--seeds", type=int, default=100, help="how many seeds (default: 100)")
     parser.add_argument("--first", type=int, default=0, help="the first of them (default: 0)")
     parser.add_argument("--seed", type=int, help="run this one alone, and show the whole error")
     parser.add_argument("--series", choices=SERIES, help="run only seeds of these (default: all; with --seed: mrc)")
-    parser.add_argument("--jobs", type=int, default=batch.cpus(), help="processes (default: one per CPU)")
+    add_job_options(parser)
     parser.add_argument("--seconds", type=float, help="begin no further seed after so many")
     parser.add_argument("--shrink", action="store_true", help="with --seed: print the smallest case that fails so")
     parser.add_argument("--write-digests", action="store_true", help="bring the stored digests up to date")
-    return parser.parse_args(argv)
+    return parser
 
 
 def _one(series: str, seed: int, smaller: bool) -> int:
@@ -63,7 +69,7 @@ def _one(series: str, seed: int, smaller: bool) -> int:
     return 1 if reason else 0
 
 
-def _many(series: Sequence[str], seeds: range, jobs: int, seconds: float | None) -> int:
+def _many(series: Sequence[str], seeds: range, pool: JobPool, seconds: float | None) -> int:
     done = 0
 
     def tell(line: batch.Line) -> None:
@@ -74,7 +80,7 @@ def _many(series: Sequence[str], seeds: range, jobs: int, seconds: float | None)
         elif done % 20 == 0:
             print(f"{done} seeds done", flush=True)
 
-    summary = batch.run_batch(seeds, jobs, tell, seconds, series)
+    summary = batch.run_batch(seeds, pool, tell, seconds, series)
     short = sum(line.cut for line in summary.lines)
     print(
         f"{len(summary.lines)} seeds, {summary.data_packets:,} data packets, {len(summary.failures)} failed, "

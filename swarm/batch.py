@@ -1,17 +1,15 @@
-"""Many seeds on all CPUs: one process per CPU, a seed at a time, failures with the command that replays them.
+"""Many seeds, side by side in a pool of jobs; failures with the command that replays them.
 
 Every so many seeds a case is run twice, watched instant by instant and not watched at all: both must give the same
 digest, for a core's doings must not depend on how its time is cut.
 """
 
-import os
 import time
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 from typing import Final
 
+from orchestrator.process.job_pool import JobPool, as_they_end
 from swarm.case import MRC, SYSTEMS, Case
 from swarm.draw import draw
 from swarm.run import Outcome, run
@@ -83,35 +81,23 @@ def cut_otherwise(outcome: Outcome) -> str:
 
 
 def run_batch(
-    seeds: Iterable[int], jobs: int, tell: Callable[[Line], None], stop_after_s: float | None = None,
+    seeds: Iterable[int], pool: JobPool, tell: Callable[[Line], None], stop_after_s: float | None = None,
     series: Sequence[str] = (MRC,),
 ) -> Summary:  # fmt: skip
-    """Run seeds, each in every series, on `jobs` processes; `tell` hears of each as it ends.
-
-    After `stop_after_s` no further one begins.
-    """
+    """Run seeds, each in every series; `tell` hears of each as it ends. After `stop_after_s` no further one begins."""
     started_s = time.monotonic()
     summary = Summary()
-    waiting = ((seed, name) for seed in seeds for name in series)
-    # A fork would inherit whatever the caller has open.
-    with ProcessPoolExecutor(max_workers=jobs, mp_context=get_context("forkserver")) as pool:
-        running: set[Future[Line]] = set()
-        while True:
-            late = stop_after_s is not None and time.monotonic() - started_s > stop_after_s
-            while not late and len(running) < jobs and (due := next(waiting, None)) is not None:
-                running.add(pool.submit(run_seed, *due))
-            if not running:
-                break
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
-                line = future.result()
-                summary.lines.append(line)
-                tell(line)
+
+    def due() -> Iterator[tuple[int, str]]:
+        for seed in seeds:
+            for name in series:
+                if stop_after_s is not None and time.monotonic() - started_s > stop_after_s:
+                    return
+                yield seed, name
+
+    for _, line in as_they_end(pool, run_seed, due()):
+        summary.lines.append(line)
+        tell(line)
     summary.lines.sort(key=lambda line: (line.series, line.seed))
     summary.wall_s = time.monotonic() - started_s
     return summary
-
-
-def cpus() -> int:
-    """How many processes may run at once here."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -56,6 +56,15 @@ LeaseOption: TypeAlias = Annotated[
         help="With --inventory: how long hosts that do not hear each other are waited for; 15, detached 600.",
     ),
 ]
+JobsOption: TypeAlias = Annotated[
+    int | None, typer.Option("--jobs", metavar="N", min=1, help="Runs at a time; as many as there are CPUs.")
+]
+DaskOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--dask", metavar="ADDRESS", help="Workers of the Dask cluster with this scheduler, as tcp://HOST:8786."
+    ),
+]
 NodesPerProcessOption: TypeAlias = Annotated[
     int | None, typer.Option("--nodes-per-process", metavar="N", help="With --inventory: switches that share one.")
 ]

@@ -7,10 +7,8 @@ them. What one run is and how it is judged is the business of `course` and `orch
 import asyncio
 import re
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from itertools import product
-from multiprocessing import get_context
 from statistics import median
 from typing import Any, Final
 
@@ -18,6 +16,7 @@ from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.units import Instant
 from orchestrator.measures.judge import EXIT_CODES, rounded, verdict
 from orchestrator.measures.recording import Injected, Recording
+from orchestrator.process.job_pool import JobPool, as_they_end
 from orchestrator.report.report import notes
 from orchestrator.runs.loop import RunLoop
 from orchestrator.runs.recorder import Recorder
@@ -107,9 +106,8 @@ def plan_of(file: str, point: Point) -> Plan:
     return load(file, [f"{key}={value}" for key, value in point.values], seed=point.seed)
 
 
-def played(file: str, point: Point) -> dict[str, Any]:
+def played(plan: Plan, seed: str) -> dict[str, Any]:
     """One run in virtual time, as plain data: `seed`, `verdict`, `exit_code`, `reasons`, `notes`, `findings`."""
-    plan = plan_of(file, point)
 
     async def run() -> Recording:
         backend = SimBackend(plan.topology)
@@ -118,11 +116,11 @@ def played(file: str, point: Point) -> dict[str, Any]:
     try:
         recording = asyncio.run(run())
     except (RefusedError, ConfigError) as error:
-        return {"seed": point.seed, "verdict": "not run", "exit_code": _NOT_RUN, "reasons": [str(error)], "notes": [],
+        return {"seed": seed, "verdict": "not run", "exit_code": _NOT_RUN, "reasons": [str(error)], "notes": [],
                 "findings": []}  # fmt: skip
     judged = verdict(plan.expectations, recording)
     return {
-        "seed": point.seed,
+        "seed": seed,
         "verdict": judged.outcome,
         "exit_code": judged.exit_code,
         "reasons": list(judged.reasons),
@@ -131,23 +129,17 @@ def played(file: str, point: Point) -> dict[str, Any]:
     }
 
 
-def swept(file: str, wanted: Sequence[Point], jobs: int) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(number of the point, what came of it) of every run, as they end; `jobs` at a time. Runs that are not over end
-    with the iterator."""
-    if jobs == 1:
-        yield from ((number, played(file, point)) for number, point in enumerate(wanted))
-        return
-    pool = ProcessPoolExecutor(jobs, get_context("forkserver"))
-    try:
-        going = {pool.submit(played, file, point): number for number, point in enumerate(wanted)}
-        for done in as_completed(going):
-            yield going[done], done.result()
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+def swept(file: str, wanted: Sequence[Point], pool: JobPool) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(number of the point, what came of it) of every run, as they end."""
+    yield from as_they_end(pool, played, ((plan_of(file, point), point.seed) for point in wanted))
 
 
 def sweep(
-    file: str, seeds: Sequence[str], settings: Sequence[str], jobs: int, tell: Callable[[int, int, Point, str], None]
+    file: str,
+    seeds: Sequence[str],
+    settings: Sequence[str],
+    pool: JobPool,
+    tell: Callable[[int, int, Point, str], None],
 ) -> dict[str, Any]:
     """All runs and their ranges as plain data. `tell`: how many of how many are over, and the newest.
 
@@ -157,7 +149,7 @@ def sweep(
     for point in wanted:
         plan_of(file, point)
     results: dict[int, dict[str, Any]] = {}
-    for number, result in swept(file, wanted, jobs):
+    for number, result in swept(file, wanted, pool):
         results[number] = result
         tell(len(results), len(wanted), wanted[number], result["verdict"])
     groups: dict[tuple[tuple[str, str], ...], list[dict[str, Any]]] = {}

@@ -23,7 +23,7 @@ def test_without_a_name_it_lists(capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "what"),
     [
         (["slow_lnk"], "nearest is slow_link"),
-        (["slow_link", "--seeds", "0"], "begin at 1"),
+        (["slow_link", "--seeds", "0"], "begins at 1"),
         (["--write", "--seeds", "2"], "own number of seeds"),
     ],
 )
@@ -44,11 +44,11 @@ def test_a_study_as_text_and_as_json(capsys: pytest.CaptureFixture[str], monkeyp
         return made[0]
 
     monkeypatch.setattr(command, "run", run_once)
-    assert command.main(["one_bad_ev", "--seeds", "1", "--processes", "1"]) in (0, 1)
+    assert command.main(["one_bad_ev", "--seeds", "1", "--jobs", "1"]) in (0, 1)
     text = capsys.readouterr().out
     assert "MRC, no reserve" in text
     assert "as expected" in text
-    assert command.main(["one_bad_ev", "--seeds", "1", "--processes", "1", "--json"]) == 0
+    assert command.main(["one_bad_ev", "--seeds", "1", "--jobs", "1", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told[0]["study"] == "one_bad_ev"
 

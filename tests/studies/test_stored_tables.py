@@ -5,6 +5,7 @@ The golden table is made anew as a whole; of the comparisons the first seed of s
 
 import pytest
 
+from orchestrator.process.job_pool import job_pool
 from studies.catalog import STUDIES
 from studies.document import compose
 from studies.laboratory import run
@@ -23,7 +24,8 @@ HINT = "if the change is meant: make tables"
 @pytest.mark.slow
 @pytest.mark.long
 def test_the_golden_table_is_as_stored() -> None:
-    made = run([STUDIES["golden"]], processes=1)[0]
+    with job_pool(1) as pool:
+        made = run([STUDIES["golden"]], pool)[0]
     assert not differences(stored("golden").text(), made.text()), HINT
     assert (FOLDER / "golden.txt").read_text() == plain(grid(STUDIES["golden"], made)), HINT
 
@@ -33,7 +35,8 @@ def test_the_golden_table_is_as_stored() -> None:
     "name", [pytest.param(name, marks=() if name in SHORT else pytest.mark.long) for name in REMADE]
 )
 def test_the_first_seed_comes_out_as_stored(name: str) -> None:
-    made = run([STUDIES[name]], seeds=1, processes=1)[0]
+    with job_pool(1) as pool:
+        made = run([STUDIES[name]], pool, seeds=1)[0]
     first = {
         variant: {column: values[:1] for column, values in cells.items()}
         for variant, cells in stored(name).rows.items()

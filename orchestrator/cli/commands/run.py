@@ -5,14 +5,16 @@ has it carried out, judged and reported.
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import typer
 
 from orchestrator.cli.flags import (
     ENGINE,
+    DaskOption,
     EngineOption,
     InventoryOption,
+    JobsOption,
     LeaseOption,
     PackOption,
     SystemOption,
@@ -25,6 +27,15 @@ from orchestrator.cli.flags import (
 
 FABRIC_FOLDER = "fabric"
 """The daemons' folder inside that of the report."""
+_OnOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--on", metavar="NAME", help="Use the running fabric of this name, or in this folder (with a / in it)."
+    ),
+]
+_RepeatOption: TypeAlias = Annotated[
+    int, typer.Option("--repeat", metavar="N", min=1, help="Run it over N seeds in virtual time, as `sweep` does.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -45,12 +56,7 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="A stream of events, one JSON object a line.")] = False,
     junit: Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML as well.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the resolved timetable and do nothing.")] = False,
-    on: Annotated[
-        str | None,
-        typer.Option(
-            "--on", metavar="NAME", help="Use the running fabric of this name, or in this folder (with a / in it)."
-        ),
-    ] = None,
+    on: _OnOption = None,
     pack: PackOption = "none",
     inventory: InventoryOption = None,
     engine: EngineOption = ENGINE,
@@ -59,6 +65,9 @@ def run(
     trace: Annotated[bool, typer.Option("--trace", help="Keep a digest of all that every node does.")] = False,
     run_dir: Annotated[Path | None, typer.Option("--run-dir", help="Folder of the fabric's sockets and logs.")] = None,
     plain: Annotated[bool, typer.Option("--plain", help="Lines instead of a live display.")] = False,
+    repeat: _RepeatOption = 1,
+    jobs: JobsOption = None,
+    dask: DaskOption = None,
 ) -> None:
     """Run a scenario: a fabric, its work, a timetable of faults, and what must hold.
 
@@ -67,6 +76,7 @@ def run(
     from rich.console import Console
 
     from orchestrator.cli import scenario_run
+    from orchestrator.cli.commands.sweep import swept
     from orchestrator.hosts.placement.layout import pack_of
     from orchestrator.process.run_folder import default_path
     from orchestrator.runs.attached import attached
@@ -76,6 +86,10 @@ def run(
 
     flags = overrides(settings, system=system)
     _check(backend, on, trace=trace, own_hosts=inventory is not None or engine != ENGINE)
+    if repeat > 1 or jobs is not None or dask is not None:
+        _check_repeat(repeat, backend, alone=any((on, report, junit, trace, dry_run)))
+        first = seed or load(str(file), flags).seed
+        raise typer.Exit(swept(file, _seeds(first, repeat), flags, jobs, dask, as_json=as_json))
     if on is None or dry_run:
         plan = load(str(file), flags, seed=seed, hosts=hosts_of(inventory, engine))
         if dry_run:
@@ -91,10 +105,7 @@ def run(
         open_backend = launched(plan, fabric, pack=pack_of(pack), trace=trace, cluster=cluster)
     if on is None:
         say_limits(plan.topology)
-    if report is not None:
-        from orchestrator.report.files import prepare
-
-        prepare(report)
+    _prepare(report)
     observer = scenario_run.stream() if as_json else scenario_run.observer(plain, Console())
     done = scenario_run.carried_out(open_backend, observer, report, junit=junit, trace=trace)
     if not as_json:
@@ -112,3 +123,26 @@ def _check(backend: str, on: str | None, *, trace: bool, own_hosts: bool) -> Non
         raise ConfigError(f"--on {on}", "takes a fabric as it is", "leave out --backend sim and --trace")
     if own_hosts and on is not None:
         raise ConfigError("--inventory, --engine", "are for a fabric of the run's own", "leave out --on")
+
+
+def _check_repeat(repeat: int, backend: str, *, alone: bool) -> None:
+    """Raises ConfigError for flags that do not go with several runs. `alone`: some make sense for one run only."""
+    from mrcfabric.errors import ConfigError
+
+    if repeat == 1:
+        raise ConfigError("--jobs, --dask", "are for several runs", "--repeat N")
+    if backend != "sim" or alone:
+        raise ConfigError("--repeat", "shows ranges of runs in virtual time",
+                          "--backend sim, without --on, --report, --junit, --trace and --dry-run")  # fmt: skip
+
+
+def _seeds(first: str, count: int) -> list[str]:
+    """The first, and others made of it."""
+    return [first, *(f"{first}-{number}" for number in range(2, count + 1))]
+
+
+def _prepare(report: Path | None) -> None:
+    from orchestrator.report.files import prepare
+
+    if report is not None:
+        prepare(report)

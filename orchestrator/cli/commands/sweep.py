@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from orchestrator.cli.flags import DaskOption, JobsOption
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from orchestrator.runs.sweep import Point
 
 
@@ -24,31 +28,42 @@ def sweep(
         list[str] | None,
         typer.Option("--set", metavar="KEY=A,B,C", help="Values of a key, each with each of the others."),
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Runs at a time; as many as there are cores.")] = 0,
+    jobs: JobsOption = None,
+    dask: DaskOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object with all runs instead of tables.")] = False,
 ) -> None:
     """Run a scenario over seeds and parameters in virtual time; print what each expectation observed, as ranges.
 
     Exit codes, of the gravest run: 0 all held, 1 some did not, 2 bad input, 4 one could not run.
     """
+    from orchestrator.runs.sweep import seeds_of
+
+    raise typer.Exit(swept(file, seeds_of(seeds), settings or [], jobs, dask, as_json=as_json))
+
+
+def swept(
+    file: Path, seeds: "Sequence[str]", settings: "Sequence[str]", jobs: int | None, dask: str | None, *, as_json: bool
+) -> int:
+    """Run them all and print the tables; the exit code. `jobs`, `dask`: as `orchestrator.process.job_pool`."""
     import json
-    import os
     import sys
 
-    from orchestrator.runs.sweep import seeds_of
+    from orchestrator.process.job_pool import job_pool
     from orchestrator.runs.sweep import sweep as carried_out
 
     def tell(done: int, count: int, point: "Point", outcome: str) -> None:
         print(f"{done} of {count}: {point.title}: {outcome}", file=sys.stderr, flush=True)
 
-    found = carried_out(str(file), seeds_of(seeds), settings or [], jobs or os.cpu_count() or 1, tell)
+    with job_pool(jobs, dask) as pool:
+        found = carried_out(str(file), seeds, settings, pool, tell)
     if as_json:
         typer.echo(json.dumps(found, indent=2))
     else:
         for point in found["points"]:
             for line in table(point):
                 typer.echo(line)
-    raise typer.Exit(found["exit_code"])
+    code: int = found["exit_code"]
+    return code
 
 
 def table(point: dict[str, Any]) -> list[str]:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from mrcfabric.errors import ConfigError
+from orchestrator.process.job_pool import job_pool
 from orchestrator.runs.sweep import Point, points, seeds_of, sweep, varied
 from tests.support.scenarios import SMALL
 
@@ -43,7 +44,8 @@ def test_every_value_meets_every_other_and_every_seed() -> None:
 def test_ranges_over_seeds_for_every_combination(jobs: int, tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
     size = "workload.pair.message_bytes=64KiB,4MiB"
-    found = sweep(scenario(tmp_path), ["1", "2"], [size], jobs, lambda done, count, *_: told.append((done, count)))
+    with job_pool(jobs) as pool:
+        found = sweep(scenario(tmp_path), ["1", "2"], [size], pool, lambda done, count, *_: told.append((done, count)))
     assert told == [(done, 4) for done in range(1, 5)]
     assert [point["set"] for point in found["points"]] == [
         {"workload.pair.message_bytes": size} for size in ("64KiB", "4MiB")
@@ -59,5 +61,5 @@ def test_ranges_over_seeds_for_every_combination(jobs: int, tmp_path: Path) -> N
 
 
 def test_a_combination_that_makes_no_sense_is_refused_before_the_first_run(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="planes"):
-        sweep(scenario(tmp_path), ["1"], ["fabric.planes=2,0"], 1, lambda *_: pytest.fail("a run was carried out"))
+    with pytest.raises(ConfigError, match="planes"), job_pool(1) as pool:
+        sweep(scenario(tmp_path), ["1"], ["fabric.planes=2,0"], pool, lambda *_: pytest.fail("a run was carried out"))

@@ -2,7 +2,9 @@
 
 import pytest
 
+from orchestrator.process.job_pool import job_pool
 from studies.systems import __main__ as command
+from studies.systems import laboratory
 from studies.systems.row import Row, near
 
 
@@ -15,25 +17,26 @@ ROWS = (row("A", 1.0), row("B", 2.0), row("C", 2.0, exact=False))
 
 @pytest.fixture(autouse=True)
 def three_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "ROWS", ROWS)
-    monkeypatch.setattr(command, "GATES", ())
+    for module in (command, laboratory):
+        monkeypatch.setattr(module, "ROWS", ROWS)
+        monkeypatch.setattr(module, "GATES", ())
 
 
 def test_rows_that_hold_exit_with_0(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.main(["A", "--processes", "1"]) == 0
+    assert command.main(["A", "--jobs", "1"]) == 0
     assert "A. t: held" in capsys.readouterr().out
 
 
 def test_an_exact_row_that_does_not_hold_exits_with_1(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.main(["--processes", "1"]) == 1
+    assert command.main(["--jobs", "1"]) == 1
     assert "NOT HELD: at 1: 2.000, wanted 1.000" in capsys.readouterr().out
 
 
 def test_a_band_does_not_decide() -> None:
-    assert command.main(["C", "--processes", "1"]) == 0
+    assert command.main(["C", "--jobs", "1"]) == 0
 
 
-@pytest.mark.parametrize("words", [["D"], ["A", "--write"], ["--processes", "0"]])
+@pytest.mark.parametrize("words", [["D"], ["A", "--write"], ["--jobs", "0"]])
 def test_wrong_commands_exit_with_2(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         command.main(words)
@@ -43,4 +46,5 @@ def test_wrong_commands_exit_with_2(words: list[str], capsys: pytest.CaptureFixt
 
 def test_a_row_that_cannot_run_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     lacking = Row("N", "t", "f", "s", "2 %", "u", (1,), lambda point: (), needs=lambda: "a moon")
-    assert command.run([lacking], 1) == {"N": "a moon"}
+    with job_pool(1) as pool:
+        assert laboratory.run([lacking], pool) == {"N": "a moon"}

@@ -3,8 +3,10 @@
 import json
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner, Result
 
+from mrcfabric.errors import ConfigError
 from orchestrator.cli.main import build_app
 from tests.orchestrator.runs.test_sweep import scenario
 
@@ -20,6 +22,23 @@ def test_a_table_of_ranges_and_the_gravest_exit_code(tmp_path: Path) -> None:
     assert "workload.pair.message_bytes=4MiB: 2 not held" in done.output
     assert "0 of 2  at most 300" in done.output
     assert "4 of 4: " in done.output
+
+
+def test_a_repeated_run_is_a_sweep_over_seeds_made_of_its_own(tmp_path: Path) -> None:
+    words = ["run", scenario(tmp_path), "--backend", "sim", "--repeat", "3", "--jobs", "1", "--json"]
+    done = CliRunner().invoke(build_app(), words)
+    assert done.exit_code == 0
+    (point,) = json.loads(done.stdout)["points"]
+    assert [run["seed"] for run in point["runs"]] == ["paper", "paper-2", "paper-3"]
+
+
+@pytest.mark.parametrize(
+    "words", [["--repeat", "2"], ["--repeat", "2", "--backend", "sim", "--trace"], ["--jobs", "2"]]
+)
+def test_flags_that_a_repeated_run_cannot_take_are_refused(words: list[str], tmp_path: Path) -> None:
+    done = CliRunner().invoke(build_app(), ["run", scenario(tmp_path), *words])
+    assert isinstance(done.exception, ConfigError)
+    assert "--repeat" in str(done.exception)
 
 
 def test_json_holds_every_run(tmp_path: Path) -> None:
