@@ -120,7 +120,7 @@ def control_seeds() -> list[bytes]:
 
 
 class _Host:
-    """A NIC core behind the books of its applications, and one application that says whatever the bytes say."""
+    """A NIC core behind the tables of its applications, and one application that says whatever the bytes say."""
 
     def __init__(self) -> None:
         self.nic = Nic(config_of_nic(VICTIM))
@@ -129,7 +129,7 @@ class _Host:
         self.client = Client(_socket(), VerbsLimits(qps_max=4))
 
     def run(self) -> None:
-        """Let the core carry out what was asked, and the books hear of it."""
+        """Let the core carry out what was asked, and the tables hear of it."""
         while self._commands:
             at_ns = self.nic.now_ns + 1_000
             inputs = [Input(at_ns, Rank.COMMAND, 0, number, one) for number, one in enumerate(self._commands)]

@@ -82,7 +82,7 @@ def _bounds(egress: EgressQueues) -> list[tuple[str, int, int]]:
 
 
 class PortLedger:
-    """The books of all ports of a node, added up anew where something has moved."""
+    """The counts of all ports of a node, added up anew where something has moved."""
 
     def __init__(self, name: str, ports: Sequence[EgressQueues]) -> None:
         self._name = name
@@ -114,7 +114,7 @@ class PortLedger:
 
 
 class SwitchLedger:
-    """The books of one switch."""
+    """The account of one switch."""
 
     def __init__(self, switch: Switch, ledger: Ledger) -> None:
         self._switch = switch

@@ -19,8 +19,8 @@ from nicd.core.mrc.qp import Link
 from nicd.core.nic import Nic
 from nicd.core.qp_state import QpState
 from swarm import anatomy
-from swarm.books import plain
 from swarm.invariant import InvariantError
+from swarm.nic_account import plain
 
 DEEP_EVERY = 16
 """Steps between two looks at what costs more than a few steps to look at."""
@@ -55,7 +55,7 @@ class Sending:
     # -- the moment of choice
 
     def offered(self, now: Instant, port: int, packet: Buffer, seen: tuple[int, int, int, int, int]) -> None:
-        """A packet is offered to a port; `seen` is what `NicBooks.offered` read."""
+        """A packet is offered to a port; `seen` is what `NicAccount.offered` read."""
         opcode, flags, qpn, psn24, ev = seen
         if opcode > WRITE_ONLY_IMM or qpn == ENDPOINT_QP:
             return

@@ -1,4 +1,4 @@
-"""A case set up in the simulator: every core under watch, every mishap at its instant, every message in the books.
+"""A case set up in the simulator: every core under watch, every mishap at its instant, every message in the ledger.
 
 Owns the making of nodes with their checks, the script of commands, and the answers to them. What must hold at the end
 is `swarm.verdict`'s; which checks there are, their modules'.
@@ -18,11 +18,11 @@ from nicd.core.mrc.qp import Link
 from nicd.core.nic import Nic
 from orchestrator.sim.fabric import SimulatedFabric
 from swarm import anatomy, growth
-from swarm.books import NicBooks
 from swarm.breakage import KINDS, Kind, Stage
 from swarm.case import Case, Flow
 from swarm.ledger import Ledger, SwitchLedger
 from swarm.messages import Direction, Message, Messages
+from swarm.nic_account import NicAccount
 from swarm.rules import Sending
 from swarm.terms import profile_commands, qp_commands
 from swarm.watched import Steps, Unruly, Watched
@@ -75,7 +75,7 @@ class World(SimulatedFabric):
         self._plan = self._timetable()
 
     def _truth(self, rng: Rng) -> Messages:
-        """The books of all messages."""
+        """All messages."""
         return Messages(self.case.flows, rng)
 
     # -- nodes
@@ -115,15 +115,15 @@ class World(SimulatedFabric):
         anatomy.look_at_memory(board.memory, lambda *placed: self.messages.placed(nic.name, self.now_ns, *placed))
         if not self._depth.checks:
             return []
-        books = NicBooks(nic, self.ledger, self._depth.stepwise)
+        account = NicAccount(nic, self.ledger, self._depth.stepwise)
         rules = Sending(nic, self._peer_expected)
         self.sending.setdefault(nic.name, []).append(rules)
 
         def on_offer(now: Instant, port: int, packet: bytearray, control: bool) -> None:
-            rules.offered(now, port, packet, books.offered(port, packet))
+            rules.offered(now, port, packet, account.offered(port, packet))
 
         anatomy.look_at_ports(board.ports, on_offer)
-        return [books, rules]
+        return [account, rules]
 
     def _peer_expected(self, link: Link) -> int | None:
         name = nic_name(link.peer.index)

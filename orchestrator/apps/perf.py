@@ -21,7 +21,7 @@ from orchestrator.apps.verdict import Verdict, in_short, judge_clean
 from orchestrator.fabric.launched import LaunchedFabric
 from orchestrator.hosts.cluster import Cluster
 from orchestrator.hosts.placement.layout import Pack
-from orchestrator.measures.accounting import AFTER_DESTROY, Books, difference
+from orchestrator.measures.run_counters import AFTER_DESTROY, RunCounters, difference
 from orchestrator.process.background import first_to_end
 from orchestrator.process.launcher import ProcessFailedError
 from orchestrator.runs.death_watch import DaemonDiedError, DeathWatch
@@ -141,7 +141,7 @@ class Perf:
     async def run(self, run_dir: Path) -> dict[str, Any]:
         """The whole measurement in a fresh fabric; the report."""
         began = time.monotonic()
-        books = Books()
+        counted = RunCounters()
         async with LaunchedFabric.launch(
             self.topology, run_dir, pack=self.settings.pack, cluster=self._cluster
         ) as fabric:
@@ -149,26 +149,26 @@ class Perf:
             try:
                 async with started_group(self._members(fabric), processes_of(fabric.workers, "perf")) as group:
                     await first_to_end(
-                        self._measure(fabric, group, books), forever=DeathWatch(fabric, fabric.broken).go_on()
+                        self._measure(fabric, group, counted), forever=DeathWatch(fabric, fabric.broken).go_on()
                     )
             except DaemonDiedError as error:
                 failure = "" if fabric.unexpected_deaths() else str(error)
             except (WorkerFailedError, ProcessFailedError) as error:
                 failure = str(error)
             if not fabric.broken.done():
-                await self._count(fabric, books)
-            verdict = Verdict(books.fidelity(fabric.time.record()))
+                await self._count(fabric, counted)
+            verdict = Verdict(counted.fidelity(fabric.time.record()))
             deaths = in_short(fabric.unexpected_deaths())
-        books.bytes_verified = sum(record["bytes_verified"] for record in self.rounds)
+        counted.bytes_verified = sum(record["bytes_verified"] for record in self.rounds)
         whole = len(self.rounds) == len(self.plan) and not deaths
         verdict.check("every round took place", whole, "; ".join([failure, *deaths]).strip("; ") or "yes")
         judge_clean(verdict, self.rounds)
-        dropped = books.drop_reasons()
+        dropped = counted.drop_reasons()
         if not any(record["drops"] for record in self.rounds):
             others = {reason: count for reason, count in dropped.items() if reason not in AFTER_DESTROY}
             verdict.check("nothing was dropped beside the rounds", not others, str(others) if others else "yes")
         extra = {"pattern": self.settings.pattern, "rounds": self.rounds, "drops": dropped}
-        totals = books.totals()
+        totals = counted.totals()
         return report.build("perf", self.topology, verdict, totals, wall_s=time.monotonic() - began, extra=extra)
 
     def _members(self, fabric: LaunchedFabric) -> list[Member]:
@@ -187,12 +187,12 @@ class Perf:
             for nic, theirs in peers.items()
         ]
 
-    async def _measure(self, fabric: LaunchedFabric, group: WorkerGroup, books: Books) -> None:
+    async def _measure(self, fabric: LaunchedFabric, group: WorkerGroup, counted: RunCounters) -> None:
         line_bps = float(self.topology.planes * self.topology.rate_bps)
-        before = await self._count(fabric, books)
+        before = await self._count(fabric, counted)
         for turn, (size, flows) in enumerate(self.plan):
             reports = await self._round(group, turn, size, flows)
-            after = await self._count(fabric, books)
+            after = await self._count(fabric, counted)
             record = round_record(turn, size, flows, reports, line_bps)
             added = difference(after, before)
             record |= {name: added[name] for name in (*CLEAN, "trims", "ecn_marks", "ev_skips", "data_packets")}
@@ -221,7 +221,7 @@ class Perf:
         reports = await group.hear_all("round", [self._numbers[nic] for nic in busy])
         return dict(zip(busy, reports, strict=True))
 
-    async def _count(self, fabric: LaunchedFabric, books: Books) -> dict[str, int]:
+    async def _count(self, fabric: LaunchedFabric, counted: RunCounters) -> dict[str, int]:
         for node, answer in (await fabric.patiently(fabric.counters)).items():
-            books.enter(node, answer)
-        return books.totals()
+            counted.enter(node, answer)
+        return counted.totals()

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 from mrcfabric.errors import ConfigError
 from orchestrator.process.launcher import Child, Launcher, ProcessFailedError, last_line
 from orchestrator.workers.channel import channel_pair, next_packet
-from orchestrator.workers.worker import ENTRY, PRELOADED
+from orchestrator.workers.entry import ENTRY, PRELOADED
 
 STARTED = {ENTRY}
 """What a share starts as a worker. It starts nothing else, whatever its leader names."""

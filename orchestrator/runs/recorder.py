@@ -1,8 +1,8 @@
 """Fills the recording of a run: asks the backend at every look and keeps what it says.
 
-Owns the books: counters over all lives of a node, goodput, events, what came of the programs, digests of what every
-node did. When to look is `course`'s, what follows from it `orchestrator.measures`'s. A node that cannot be asked,
-because it is dead or deaf, is entered with what it said last.
+Owns what is counted: counters over all lives of a node, goodput, events, what came of the programs, digests of what
+every node did. When to look is `loop.py`'s, what follows from it `orchestrator.measures`'s. A node that cannot be
+asked, because it is dead or deaf, is entered with what it said last.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ _DIGEST_BYTES: Final = 16
 
 
 @dataclass(slots=True)
-class _Books:
+class _NodeCounts:
     """One node."""
 
     base: dict[str, int] = field(default_factory=dict)
@@ -99,7 +99,7 @@ class Recorder:
         self._backend = backend
         self._trace = trace
         self._nics = list(topology.nic_names())
-        self._books = {name: _Books() for name in topology.node_names()}
+        self._nodes = {name: _NodeCounts() for name in topology.node_names()}
         self._results = ProgramResults(plan.programs, topology)
         self._traffic = FaultTraffic(topology)
         self._meeting = bool(plan.all_faults)
@@ -128,15 +128,15 @@ class Recorder:
 
     async def begin(self) -> None:
         """Right before the begin of the run: what has been counted by now does not count."""
-        await self._ask(self._within_reach(self._books))
-        for books in self._books.values():
-            books.base = dict(books.latest)
+        await self._ask(self._within_reach(self._nodes))
+        for counts in self._nodes.values():
+            counts.base = dict(counts.latest)
         self._host_pairs = await self._backend.host_pairs()
         self._enter_look(self.recording.begin_ns)
 
     async def look(self) -> Look:
         """The fabric as it stands."""
-        await self._ask(self._within_reach(self._books))
+        await self._ask(self._within_reach(self._nodes))
         return self._enter_look()
 
     async def last_words(self, nodes: Sequence[str]) -> None:
@@ -150,12 +150,12 @@ class Recorder:
         self._meet(self._backend.now_ns, nodes)
 
     def _meet(self, at_ns: Instant, nodes: Iterable[str]) -> None:
-        counts = {node: self._books[node].total() for node in nodes}
+        counts = {node: self._nodes[node].total() for node in nodes}
         self._traffic.enter(at_ns, counts, self.recording.faults)
 
     async def finish(self) -> None:
         """The last look, with everything that is not asked for while a run goes on."""
-        await self._ask(self._within_reach(self._books), whole=True)
+        await self._ask(self._within_reach(self._nodes), whole=True)
         self._enter_look()
         self.recording.fidelity = await self._backend.fidelity()
         self.recording.host_pairs = since(await self._backend.host_pairs(), self._host_pairs)
@@ -193,12 +193,12 @@ class Recorder:
                 self._results.enter_progress(name, programs)
         if whole and self._trace:
             for node in nodes:
-                self._digests[node, self._books[node].life] = (await self._backend.ask(node, "trace"))["digest"]
+                self._digests[node, self._nodes[node].life] = (await self._backend.ask(node, "trace"))["digest"]
 
     async def _count(self, nodes: Sequence[str]) -> None:
         for node, answer in (await self._backend.counters(nodes)).items():
             nic = node in self._results.nics
-            self._books[node].enter(answer, flat_nic(answer["core"]) if nic else flat_switch(answer["core"]))
+            self._nodes[node].enter(answer, flat_nic(answer["core"]) if nic else flat_switch(answer["core"]))
 
     async def _details(self, nic: str, whole: bool) -> tuple[Any, list[dict[str, Any]], Any]:
         recording, ask = self.recording, self._backend.ask
@@ -206,12 +206,12 @@ class Recorder:
         since_ns = max(recording.goodput.resume_ns(nic), recording.begin_ns - recording.begin_ns % bin_ns)
         bins = await ask(nic, "bins", {"since": since_ns})
         events: list[dict[str, Any]] = []
-        books = self._books[nic]
+        counts = self._nodes[nic]
         while True:
-            answer = await ask(nic, "events", {"since": books.event})
+            answer = await ask(nic, "events", {"since": counts.event})
             events += answer["events"]
             recording.events_forgotten += answer["forgotten"]
-            books.event = answer["last"]
+            counts.event = answer["last"]
             if not answer["more"]:
                 break
         programs: Any = {}
@@ -239,27 +239,29 @@ class Recorder:
             self._began_s = time.monotonic() if self._began_s is None else self._began_s
             self.recording.clocks.append((time.monotonic() - self._began_s, at_ns))
         if self._meeting:
-            self._meet(at_ns, self._books)
+            self._meet(at_ns, self._nodes)
         planes = self.recording.topology.planes
         nics = {}
         for name in self._nics:
-            books = self._books[name]
-            totals = books.total()
+            counts = self._nodes[name]
+            totals = counts.total()
             port_packets = [totals.get(f"sent.{plane}", 0) for plane in range(planes)]
             totals = without_ports(totals)
             if name in gone:
                 no_evs = [dict.fromkeys(EV_STATES, 0) for _ in range(planes)]
                 nics[name] = NicLook(totals, no_evs, port_packets, [False] * planes, alive=False)
             else:
-                evs, ports = plane_states(books.core, planes), ports_of(books.core)
-                windows, rates = windows_of(books.core), rates_of(books.core)
+                evs, ports = plane_states(counts.core, planes), ports_of(counts.core)
+                windows, rates = windows_of(counts.core), rates_of(counts.core)
                 nics[name] = NicLook(totals, evs, port_packets, ports, windows=windows, rates=rates)
         switches: dict[str, int] = {}
-        for name, books in self._books.items():
+        for name, counts in self._nodes.items():
             if name not in nics:
-                switches = _sum(switches, without_ports(books.total()))
+                switches = _sum(switches, without_ports(counts.total()))
         results = self._results
-        queues = {node: queues_of(books.core) for node, books in self._books.items() if books.core and node not in gone}
+        queues = {
+            node: queues_of(counts.core) for node, counts in self._nodes.items() if counts.core and node not in gone
+        }
         look = Look(
             at_ns, nics, switches, results.flows(), results.steps(), results.placed(),
             *results.compared(),
@@ -279,7 +281,7 @@ class Recorder:
     def _reorder(self) -> dict[int, int]:
         found: dict[int, int] = {}
         for nic in self._nics:
-            for name, count in self._books[nic].total().items():
+            for name, count in self._nodes[nic].total().items():
                 if name.startswith("ahead.") and count:
                     place = int(name.removeprefix("ahead."))
                     found[place] = found.get(place, 0) + count

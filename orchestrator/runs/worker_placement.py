@@ -10,8 +10,8 @@ from typing import Any
 from mrcfabric.topology import Topology
 from orchestrator.fabric.worker_processes import WorkerProcesses
 from orchestrator.process.launcher import Child
+from orchestrator.workers.entry import ENTRY, PRELOADED
 from orchestrator.workers.group import Spawn
-from orchestrator.workers.worker import ENTRY, PRELOADED
 
 
 def ring_order(topology: Topology) -> list[int]:

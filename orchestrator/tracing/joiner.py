@@ -136,8 +136,8 @@ class JourneyJoiner:
         self._begun = 0
         self._under_way_max = under_way_max
         self._nics = set(topology.nic_names())
-        self._books: dict[str, Statements] = {}
-        self._paths = Paths(topology, self._books, self.now_ns)
+        self._statements: dict[str, Statements] = {}
+        self._paths = Paths(topology, self._statements, self.now_ns)
         self._packets: dict[Key, _Packet] = {}
         self._replies: dict[tuple[int, int], _Replies] = {}
         self._held = 0
@@ -148,25 +148,25 @@ class JourneyJoiner:
 
     def begin(self, node: str, now_ns: Instant) -> None:
         """Note that a node begins to state what it sees, for the first time or again."""
-        self._book(node).begin(now_ns)
+        self._of(node).begin(now_ns)
         self.now_ns[node] = now_ns
 
     def down(self, node: str) -> None:
         """Note that a node went down: what it has not stated yet is lost."""
-        self._book(node).down(self.now_ns.get(node, 0))
+        self._of(node).down(self.now_ns.get(node, 0))
 
     def add(self, node: str, statements: Iterable[Statement], now_ns: Instant) -> None:
         """Add what a node has stated up to `now_ns`."""
-        book = self._book(node)
+        stated = self._of(node)
         for statement in statements:
-            book.add(statement)
+            stated.add(statement)
         self.now_ns[node] = now_ns
 
     def strangers(self, qpns: Qpns) -> set[str]:
         """NICs that have sent since the last look with QPs that are not in `qpns`."""
         found = set()
-        for node, book in self._books.items():
-            abouts = (one["packet"] for one in book.offers if one["packet"]["kind"] == "data")
+        for node, stated in self._statements.items():
+            abouts = (one["packet"] for one in stated.offers if one["packet"]["kind"] == "data")
             if any((about["source"], about["destination"], about["qpn"]) not in qpns for about in abouts):
                 found.add(node)
         return found
@@ -181,9 +181,9 @@ class JourneyJoiner:
         self._take_in(since_ns, qpns)
         self._advance(qpns, NEVER)
         told_ns = self._told_ns()
-        for book in self._books.values():
-            book.forget(told_ns)
-            book.see_again(min([told_ns, *(packet.order[0] for packet in self._packets.values())]))
+        for stated in self._statements.values():
+            stated.forget(told_ns)
+            stated.see_again(min([told_ns, *(packet.order[0] for packet in self._packets.values())]))
         return _in_order(self._finished[before:] + self._open(), since_ns)
 
     def journeys(self, since_ns: Instant = 0, qpns: Qpns | None = None) -> list[Journey]:
@@ -194,10 +194,10 @@ class JourneyJoiner:
         self.look(since_ns, qpns)
         return _in_order(self._finished + self._open(), since_ns)
 
-    def _book(self, node: str) -> Statements:
-        if node not in self._books:
-            self._books[node] = Statements(node in self._nics)
-        return self._books[node]
+    def _of(self, node: str) -> Statements:
+        if node not in self._statements:
+            self._statements[node] = Statements(node in self._nics)
+        return self._statements[node]
 
     def _open(self) -> list[tuple[_Order, Journey]]:
         return [(packet.order, packet.journey) for packet in self._packets.values() if packet.journey is not None]
@@ -216,9 +216,9 @@ class JourneyJoiner:
     def _offers(self) -> Iterator[tuple[_Order, Statement]]:
         """What NICs have sent since the last call, in time order."""
         offers = []
-        for node, book in self._books.items():
-            offers += [((one["at_ns"], node, one["n"]), one) for one in book.offers]
-            book.offers = []
+        for node, stated in self._statements.items():
+            offers += [((one["at_ns"], node, one["n"]), one) for one in stated.offers]
+            stated.offers = []
         yield from sorted(offers, key=lambda offer: offer[0])
 
     def _begin_trail(self, order: _Order, offer: Statement, since_ns: Instant) -> bool:
@@ -256,7 +256,7 @@ class JourneyJoiner:
         return True
 
     def _trail(self, node: str, offer: Statement) -> Trail:
-        self._books[node].hold(offer)
+        self._statements[node].hold(offer)
         trail = Trail(node, offer)
         self._trails.append(trail)
         return trail
@@ -323,7 +323,7 @@ class JourneyJoiner:
             self._finished.append((packet.order, packet.journey))
             for one in packet.tries:
                 if doubled(one.trail.way):
-                    self._books[one.trail.way.where].count_no_further(one.trail.print)
+                    self._statements[one.trail.way.where].count_no_further(one.trail.print)
                 self._paths.leave(one.trail)
                 self._want_no_more(one.answers)
             del self._packets[packet.key]
@@ -339,7 +339,7 @@ class JourneyJoiner:
         """Forget acknowledgements that no packet under way needs and whose departures have all been stated."""
         replies = self._replies[pair]
         source = self.topology.node_name(pair[0])
-        if source not in self._books or self._books[source].alive:
+        if source not in self._statements or self._statements[source].alive:
             before_ns = min(before_ns, self.now_ns.get(source, 0))
         count = bisect_left(replies.trails, before_ns, key=lambda answer: answer.way.sent_ns)
         self._want_no_more(replies.trails[:count])
@@ -351,7 +351,11 @@ class JourneyJoiner:
 
     def _told_ns(self) -> Instant:
         """The instant up to which every living node has stated everything."""
-        lives = [now_ns for node, now_ns in self.now_ns.items() if node not in self._books or self._books[node].alive]
+        lives = [
+            now_ns
+            for node, now_ns in self.now_ns.items()
+            if node not in self._statements or self._statements[node].alive
+        ]
         return min(lives, default=0)
 
 

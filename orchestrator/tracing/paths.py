@@ -11,7 +11,7 @@ from typing import Final
 from mrcfabric.topology import PortLink, Topology
 from mrcfabric.units import Instant
 from orchestrator.tracing.journey import Hop, Outcome, Pause, Way
-from orchestrator.tracing.pauses import PauseBook, causes
+from orchestrator.tracing.pauses import PauseRecord, causes
 from orchestrator.tracing.statements import WENT_DOWN, Statement, Statements
 
 HOPS_MAX: Final = 8
@@ -47,11 +47,11 @@ class Trail:
 
 
 class Paths:
-    """Where packets can go in a fabric, and what its nodes have stated. Takes arrivals out of the books."""
+    """Where packets can go in a fabric, and what its nodes have stated. Takes arrivals out of the statements."""
 
-    def __init__(self, topology: Topology, books: Mapping[str, Statements], now_ns: Mapping[str, Instant]) -> None:
+    def __init__(self, topology: Topology, statements: Mapping[str, Statements], now_ns: Mapping[str, Instant]) -> None:
         self._topology = topology
-        self._books = books
+        self._statements = statements
         self._now_ns = now_ns
         self._ports: dict[str, list[PortLink]] = {}
 
@@ -83,14 +83,14 @@ class Paths:
         ]
         return replace(hop, pauses=tuple(found))
 
-    def _pauses_of(self, node: str) -> PauseBook | None:
-        return self._books[node].pauses if node in self._books else None
+    def _pauses_of(self, node: str) -> PauseRecord | None:
+        return self._statements[node].pauses if node in self._statements else None
 
     def leave(self, trail: Trail) -> None:
         """Stop following it."""
         trail.final = True
         for node, _, statement in trail.steps:
-            self._books[node].release(statement)
+            self._statements[node].release(statement)
         del trail.steps[1:]
 
     def copies(self, trail: Trail) -> int:
@@ -98,7 +98,7 @@ class Paths:
         if not doubled(trail.way):
             return 0
         way = trail.way
-        found = [one["packet"] for one in self._books[way.where].count_further(trail.print)]
+        found = [one["packet"] for one in self._statements[way.where].count_further(trail.print)]
         sent = trail.offer["packet"]
         return sum(all(one.get(name) == sent.get(name) for name in ("psn", "ev", "rtx")) for one in found)
 
@@ -107,19 +107,19 @@ class Paths:
         here, ingress, statement = trail.steps[index]
         if statement["step"] == "take":
             return "taken", here, statement["verdict"], statement["at_ns"]
-        book = self._books[here]
-        depart, carry = book.departs.get(statement["n"]), book.carries.get(statement["n"], {})
+        stated = self._statements[here]
+        depart, carry = stated.departs.get(statement["n"]), stated.carries.get(statement["n"], {})
         hops.append(self._hop(here, ingress, statement, depart, carry))
         if statement["step"] == "drop" or statement["verdict"] not in _WAITS:
             return "dropped", here, hops[-1].verdict, statement["at_ns"]
         if depart is None:
-            why = _why_silent(book, statement)
+            why = _why_silent(stated, statement)
             return ("untold", here, why, None) if why else ("waiting", here, "", None)
         cable = self._cable(here, statement["port"])
         if "lost" in carry:
             return "lost", f"{here}>{cable.peer}", carry["lost"], carry["at_ns"]
         if index + 1 == len(trail.steps):
-            peer = self._books.get(cable.peer)
+            peer = self._statements.get(cable.peer)
             arrived = None if peer is None else peer.arrival(trail.print, depart["arrival_ns"], self._others(trail))
             if arrived is None:
                 return self._unseen(cable.peer, hops[-1])
@@ -133,13 +133,13 @@ class Paths:
             # Two packets of MRC have two prints.
             return lambda _at_ns: False
         # RC sends the same packet again. It is another one that came where a departure says so, or may still say so.
-        return lambda at_ns: self._now_ns.get(here, 0) < at_ns or self._books[here].bound(trail.print, at_ns)
+        return lambda at_ns: self._now_ns.get(here, 0) < at_ns or self._statements[here].bound(trail.print, at_ns)
 
     def _unseen(self, peer: str, hop: Hop) -> _End:
         """The end of a way whose packet left for `peer` and was not seen there."""
         assert hop.arrival_ns is not None
-        book = self._books.get(peer)
-        for since_ns, end_ns, why in [] if book is None else book.blind:
+        stated = self._statements.get(peer)
+        for since_ns, end_ns, why in [] if stated is None else stated.blind:
             if since_ns < hop.arrival_ns <= end_ns:
                 return "untold", peer, why, None
         # A packet that a fault holds back may still arrive.
@@ -155,7 +155,7 @@ class Paths:
         if cls is not None and port is not None and statement.get("verdict") in _WAITS:
             until_ns = self._now_ns.get(node, 0) if depart is None else depart["at_ns"]
             by = self._cable(node, port).peer
-            spans = self._books[node].pauses.within((port, cls), statement["at_ns"], until_ns)
+            spans = self._statements[node].pauses.within((port, cls), statement["at_ns"], until_ns)
             pauses = [Pause(since_ns, end_ns, by, ()) for since_ns, end_ns in spans]
         return Hop(
             node=node,
@@ -188,11 +188,11 @@ def doubled(way: Way) -> bool:
     return way.outcome == "taken" and any("duplicated" in hop.touched for hop in way.hops)
 
 
-def _why_silent(book: Statements, offer: Statement) -> str:
+def _why_silent(stated: Statements, offer: Statement) -> str:
     """Why nothing was stated of a packet that stood in a queue; empty when it may still stand there."""
-    if offer["n"] <= book.died_after:
+    if offer["n"] <= stated.died_after:
         return WENT_DOWN
-    return next((why for _, end_ns, why in book.blind if end_ns > offer["at_ns"]), "")
+    return next((why for _, end_ns, why in stated.blind if end_ns > offer["at_ns"]), "")
 
 
 def sent_again(offer: Statement) -> bool:

@@ -1,10 +1,10 @@
 """Why a packet waited: who paused its class, and what made that node ask for it.
 
-Owns what one node has stated of pauses (`PauseBook`), and the tree of a pause: the neighbour asked for it because what
-came in there waits for some of its ports; one of these may be paused in turn, and so on to a port that is congested
-itself, or to a NIC. `mrcfabric.witness` has the statements `pause` and `xoff`. A node states an XOFF before anything
-that it does later, so the neighbour of a packet's port is known when the packet has come on; nodes that are further
-away may not have told yet.
+Owns what one node has stated of pauses (`PauseRecord`), and the tree of a pause: the neighbour asked for it because
+what came in there waits for some of its ports; one of these may be paused in turn, and so on to a port that is
+congested itself, or to a NIC. `mrcfabric.witness` has the statements `pause` and `xoff`. A node states an XOFF before
+anything that it does later, so the neighbour of a packet's port is known when the packet has come on; nodes that are
+further away may not have told yet.
 """
 
 from bisect import bisect_right
@@ -25,7 +25,7 @@ _Queue: TypeAlias = tuple[int, int]
 """Port and class."""
 
 
-class PauseBook:
+class PauseRecord:
     """What one node has stated of pauses, in order, as far as it may still be needed."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class PauseBook:
 
 
 def causes(
-    book_of: Callable[[str], PauseBook | None], cable_of: Callable[[str, int], PortLink], node: str, queue: _Queue,
+    record_of: Callable[[str], PauseRecord | None], cable_of: Callable[[str, int], PortLink], node: str, queue: _Queue,
     since_ns: Instant, until_ns: Instant,
 ) -> tuple[Backlog, ...]:  # fmt: skip
     """Why a class was paused at a port of a node for this time: the neighbour's reason, then those behind it.
@@ -91,13 +91,13 @@ def causes(
     seen = set()
     while open_:
         depth, cable, asked_ns = open_.pop(0)
-        book = book_of(cable.peer)
-        statement = None if book is None else book.asked((cable.peer_port, cls), asked_ns)
+        stated = record_of(cable.peer)
+        statement = None if stated is None else stated.asked((cable.peer_port, cls), asked_ns)
         # In a ring of pauses one leads to itself.
-        if book is None or statement is None or (cable.peer, cable.peer_port) in seen:
+        if stated is None or statement is None or (cable.peer, cable.peer_port) in seen:
             continue
         seen.add((cable.peer, cable.peer_port))
-        backlog = _backlog(cable_of, depth, cable, statement, book, until_ns)
+        backlog = _backlog(cable_of, depth, cable, statement, stated, until_ns)
         found.append(backlog)
         if depth + 1 < DEPTH_MAX:
             open_ += [
@@ -109,14 +109,14 @@ def causes(
 
 
 def _backlog(
-    cable_of: Callable[[str, int], PortLink], depth: int, cable: PortLink, statement: dict[str, Any], book: PauseBook,
-    until_ns: Instant,
+    cable_of: Callable[[str, int], PortLink], depth: int, cable: PortLink, statement: dict[str, Any],
+    stated: PauseRecord, until_ns: Instant,
 ) -> Backlog:  # fmt: skip
     here = cable.peer
     waits = []
     for port, waiting, since_ns in statement["waits"]:
         if since_ns is None:
-            later = book.within((port, statement["class"]), statement["at_ns"], until_ns)
+            later = stated.within((port, statement["class"]), statement["at_ns"], until_ns)
             since_ns = later[0][0] if later else None
         waits.append(Waiting(port, cable_of(here, port).peer, waiting, since_ns))
     return Backlog(

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from mrcfabric.units import NEVER, Instant
-from orchestrator.tracing.pauses import PAUSE_STEPS, PauseBook
+from orchestrator.tracing.pauses import PAUSE_STEPS, PauseRecord
 
-BOOK_MAX: Final = 65_536
+STATEMENTS_MAX: Final = 65_536
 """How many statements of one node are kept beside those of ways. The oldest are dropped first; packets that need one of
 these are out of sight there."""
 WENT_DOWN: Final = "it went down"
@@ -22,7 +22,7 @@ Statement: TypeAlias = dict[str, Any]
 class Statements:
     """The statements of one node. They must come in order, but may come in portions of any size."""
 
-    def __init__(self, nic: bool, most: int = BOOK_MAX) -> None:
+    def __init__(self, nic: bool, most: int = STATEMENTS_MAX) -> None:
         self.offers: list[Statement] = []
         """What a NIC has sent and the joiner has not taken yet."""
         self.departs: dict[int, Statement] = {}
@@ -32,7 +32,7 @@ class Statements:
         """Spans for which the node has not stated everything, and why. The last one may be open."""
         self.died_after = 0
         """The number of the last statement before the node started again."""
-        self.pauses = PauseBook()
+        self.pauses = PauseRecord()
         """Who paused this node's ports, and whom it asked to pause."""
         self._bound: Counter[tuple[int, Instant]] = Counter()
         """(print, arrival at the next node) of those of `departs` that have a print."""

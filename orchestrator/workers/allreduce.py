@@ -27,8 +27,8 @@ from orchestrator.workers.ring import (
     name_message,
     named_message,
 )
+from orchestrator.workers.station import Station, WorkloadError
 from orchestrator.workers.tensors import Tensors
-from orchestrator.workers.worker import Station, WorkloadError
 
 
 class Rank:

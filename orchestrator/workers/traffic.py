@@ -28,6 +28,7 @@ from orchestrator.workers.payload import (
     Sink,
     Source,
 )
+from orchestrator.workers.station import Station, WorkloadError
 from orchestrator.workers.stream import (
     CREDIT_BYTES,
     StreamReceiver,
@@ -35,7 +36,6 @@ from orchestrator.workers.stream import (
     credit_of,
     message_imm,
 )
-from orchestrator.workers.worker import Station, WorkloadError
 
 LATENCIES_MAX = 4096
 CREDIT_WR_ID = 1 << 62

@@ -22,7 +22,7 @@ from switchd.core.buffer import FULL, NO_HEADROOM
 from switchd.core.lossless import LosslessSwitch
 
 
-class BufferBooks:
+class BufferAccount:
     """The checks of one switch."""
 
     def __init__(self, switch: LosslessSwitch, excused: Callable[[int, Instant], bool]) -> None:

@@ -19,7 +19,7 @@ from nicd.core.rc.dcqcn import ReactionPoint
 from nicd.core.rc.qp import RcLink
 from swarm.invariant import InvariantError
 from swarm.systems import inside
-from swarm.systems.rc_books import Seen
+from swarm.systems.rc_account import Seen
 
 PeerReached: TypeAlias = Callable[[RcLink], int | None]
 """The highest PSN that the QP at the other end has ever expected, None when it is gone."""

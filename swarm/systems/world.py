@@ -23,10 +23,10 @@ from swarm.case import Case
 from swarm.messages import Messages
 from swarm.systems import inside
 from swarm.systems.breakage import ALL_KINDS, links_struck
-from swarm.systems.buffers import BufferBooks
+from swarm.systems.buffers import BufferAccount
 from swarm.systems.hashing import OneWay
 from swarm.systems.pauses import Pauses
-from swarm.systems.rc_books import RcBooks
+from swarm.systems.rc_account import RcAccount
 from swarm.systems.rc_messages import RcMessages
 from swarm.systems.rc_rules import RcRules
 from swarm.world import Depth, World
@@ -66,7 +66,7 @@ class SystemWorld(World):
     def _switch_checks(self, switch: Switch) -> list[Any]:
         checks = super()._switch_checks(switch)
         if isinstance(switch, LosslessSwitch):
-            checks += [BufferBooks(switch, self._excuse(switch)), self._pauses(switch)]
+            checks += [BufferAccount(switch, self._excuse(switch)), self._pauses(switch)]
         if isinstance(switch, RoutedSwitch) and switch.config.ecmp is not None:
             checks.append(OneWay(switch))
         return checks
@@ -90,17 +90,17 @@ class SystemWorld(World):
         anatomy.look_at_memory(board.memory, lambda *placed: self.messages.placed(nic.name, self.now_ns, *placed))
         if not self._depth.checks:
             return []
-        books = RcBooks(nic, self.ledger, self._depth.stepwise)
+        account = RcAccount(nic, self.ledger, self._depth.stepwise)
         rules = RcRules(nic, self._reached)
         self._rules[nic.name] = rules
 
         def on_offer(now: Instant, port: int, packet: bytearray, control: bool) -> None:
-            seen = books.offered(port, packet)
+            seen = account.offered(port, packet)
             if seen is not None:
                 rules.offered(now, seen)
 
         anatomy.look_at_ports(board.ports, on_offer)
-        return [books, rules]
+        return [account, rules]
 
     def _reached(self, link: RcLink) -> int | None:
         name = nic_name(link.peer_index)

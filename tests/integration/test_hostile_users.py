@@ -20,7 +20,7 @@ from mrcfabric.errors import RefusedError
 from orchestrator.agent.agent import Agent
 from orchestrator.apps.send import Transfer, send_in_running, transfer
 from orchestrator.fabric import Fabric
-from orchestrator.measures.accounting import AFTER_DESTROY, Books
+from orchestrator.measures.run_counters import AFTER_DESTROY, RunCounters
 from orchestrator.process import ports, run_folder
 from tests.orchestrator.running import (
     DEADLINE_S,
@@ -136,12 +136,12 @@ async def test_a_verified_transfer_survives_junk_on_every_socket(tmp_path: Path,
         assert (totals["retransmits"], totals["qp_errors"]) == (0, 0)
         assert fidelity["valid"]
         assert fabric.unexpected_deaths() == []
-        books = Books()
+        counted = RunCounters()
         for node, counters in (await fabric.counters()).items():
-            books.enter(node, counters)
+            counted.enter(node, counters)
             assert sum(counters["control"]["drops"].values()) > 0
         # A probe for the peer may be under way when the transfer ends and its QPs are destroyed.
-        assert books.drop_reasons().keys() <= {*AFTER_DESTROY}
+        assert counted.drop_reasons().keys() <= {*AFTER_DESTROY}
 
 
 @pytest.mark.slow

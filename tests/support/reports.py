@@ -5,7 +5,7 @@ from typing import Any
 from mrcfabric.topology import Topology
 from orchestrator.apps import report
 from orchestrator.apps.verdict import Verdict
-from orchestrator.measures.accounting import REPORTED
+from orchestrator.measures.run_counters import REPORTED
 
 FIDELITY = {
     "dilation_nominal": 0.0,

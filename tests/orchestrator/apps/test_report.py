@@ -6,7 +6,7 @@ from pathlib import Path
 from mrcfabric.topology import Topology
 from orchestrator.apps import report
 from orchestrator.apps.verdict import Verdict
-from orchestrator.measures.accounting import REPORTED
+from orchestrator.measures.run_counters import REPORTED
 from tests.support.reports import FIDELITY, sample_report
 
 TOTALS = dict.fromkeys(REPORTED, 0)

@@ -14,7 +14,7 @@ from orchestrator.hosts.placement.layout import NICD_ENTRY
 from orchestrator.hosts.share_host import CHUNK_BYTES, ShareHost
 from orchestrator.process import ports, run_folder
 from orchestrator.process.launcher import ProcessFailedError
-from orchestrator.workers.worker import ENTRY
+from orchestrator.workers.entry import ENTRY
 from tests.orchestrator.hosts.test_share_agent import SECRET, SETTINGS
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]

@@ -14,11 +14,11 @@ DEPART: dict[str, Any] = {"n": 2, "at_ns": 100, "step": "depart", "of": 1, "arri
 
 def begun(*statements: dict[str, Any]) -> tuple[Paths, Trail, dict[str, Statements]]:
     """A packet that h000 has made, and what h000 says of it."""
-    books = {"h000": Statements(nic=True), "p0-t0-0": Statements(nic=False)}
+    nodes = {"h000": Statements(nic=True), "p0-t0-0": Statements(nic=False)}
     for statement in (OFFER, *statements):
-        books["h000"].add(statement)
-    books["h000"].hold(OFFER)
-    return Paths(SMALL, books, {"h000": 5_000, "p0-t0-0": 50}), Trail("h000", OFFER), books
+        nodes["h000"].add(statement)
+    nodes["h000"].hold(OFFER)
+    return Paths(SMALL, nodes, {"h000": 5_000, "p0-t0-0": 50}), Trail("h000", OFFER), nodes
 
 
 def end(paths: Paths, trail: Trail) -> tuple[str, str, bool]:
@@ -27,14 +27,14 @@ def end(paths: Paths, trail: Trail) -> tuple[str, str, bool]:
 
 
 def test_a_way_goes_on_where_it_was() -> None:
-    paths, trail, books = begun()
+    paths, trail, statements = begun()
     assert end(paths, trail) == ("waiting", "h000", False)
-    books["h000"].add(DEPART)
+    statements["h000"].add(DEPART)
     assert end(paths, trail) == ("under way", "p0-t0-0", False)
-    books["p0-t0-0"].add({**OFFER, "at_ns": 900, "verdict": "data_full"})
+    statements["p0-t0-0"].add({**OFFER, "at_ns": 900, "verdict": "data_full"})
     assert end(paths, trail) == ("dropped", "p0-t0-0", True)
     assert [hop.node for hop in trail.way.hops] == ["h000", "p0-t0-0"]
-    assert books["h000"].departs == {}, "nothing of it is kept"
+    assert statements["h000"].departs == {}, "nothing of it is kept"
     assert end(paths, trail) == ("dropped", "p0-t0-0", True)
 
 
@@ -44,9 +44,11 @@ def test_a_link_that_loses_it_ends_its_way() -> None:
 
 
 def test_copies_are_counted_where_a_doubled_packet_ends() -> None:
-    paths, trail, books = begun(DEPART, {"n": 3, "at_ns": 100, "step": "carry", "of": 1, "touched": ["duplicated"]})
+    paths, trail, statements = begun(
+        DEPART, {"n": 3, "at_ns": 100, "step": "carry", "of": 1, "touched": ["duplicated"]}
+    )
     for number, at_ns in enumerate((900, 950), start=1):
-        books["p0-t0-0"].add({"n": number, "at_ns": at_ns, "step": "take", "verdict": "placed", "packet": PACKET})
+        statements["p0-t0-0"].add({"n": number, "at_ns": at_ns, "step": "take", "verdict": "placed", "packet": PACKET})
     assert end(paths, trail) == ("taken", "p0-t0-0", True)
     assert doubled(trail.way)
     assert paths.copies(trail) == 1

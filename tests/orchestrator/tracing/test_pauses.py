@@ -8,7 +8,7 @@ from mrcfabric.topology import Topology
 from mrcfabric.units import serialization_ns
 from orchestrator.faults.fault import once
 from orchestrator.tracing.journey import Hop, Journey
-from orchestrator.tracing.pauses import XOFFS_MAX, PauseBook, causes
+from orchestrator.tracing.pauses import XOFFS_MAX, PauseRecord, causes
 from tests.support.scripts import incast, permutation
 from tests.support.tracing import PAUSING, journeys
 
@@ -27,36 +27,36 @@ def xoff(at_ns: int, port: int = 2, waits: tuple[tuple[int, int, int | None], ..
             "waits": [list(one) for one in waits]}  # fmt: skip
 
 
-def told(*statements: dict[str, Any]) -> PauseBook:
-    book = PauseBook()
+def told(*statements: dict[str, Any]) -> PauseRecord:
+    stated = PauseRecord()
     for statement in statements:
-        book.add(statement)
-    return book
+        stated.add(statement)
+    return stated
 
 
 def test_a_repeated_pause_is_one_and_an_early_end_shortens_it() -> None:
-    book = told(pause(10, 50), pause(10, 90, 40), pause(10, 60, 60), pause(70, 80))
-    assert book.within((1, 3), 0, 100) == [(10, 60), (70, 80)]
-    assert book.within((1, 3), 20, 75) == [(20, 60), (70, 75)]
-    assert book.within((1, 3), 60, 70) == []
-    assert book.within((1, 4), 0, 100) == book.within((0, 3), 0, 100) == []
+    stated = told(pause(10, 50), pause(10, 90, 40), pause(10, 60, 60), pause(70, 80))
+    assert stated.within((1, 3), 0, 100) == [(10, 60), (70, 80)]
+    assert stated.within((1, 3), 20, 75) == [(20, 60), (70, 75)]
+    assert stated.within((1, 3), 60, 70) == []
+    assert stated.within((1, 4), 0, 100) == stated.within((0, 3), 0, 100) == []
 
 
 def test_a_node_that_begins_anew_is_not_paused() -> None:
-    book = told(pause(10, 1_000))
-    book.end(300)
-    assert book.within((1, 3), 0, 2_000) == [(10, 300)]
+    stated = told(pause(10, 1_000))
+    stated.end(300)
+    assert stated.within((1, 3), 0, 2_000) == [(10, 300)]
 
 
 def test_what_is_over_is_forgotten_and_the_reason_in_force_is_kept() -> None:
-    book = told(pause(10, 50), pause(70, 90), xoff(5), xoff(65), xoff(75))
-    book.forget(70)
-    assert book.within((1, 3), 0, 100) == [(70, 90)]
-    assert book.asked((2, 3), 64) is None
-    assert book.asked((2, 3), 74) == xoff(65)
-    book.forget(1_000)
-    assert book.asked((2, 3), 1_000) == xoff(75)
-    assert book.within((1, 3), 0, 100) == []
+    stated = told(pause(10, 50), pause(70, 90), xoff(5), xoff(65), xoff(75))
+    stated.forget(70)
+    assert stated.within((1, 3), 0, 100) == [(70, 90)]
+    assert stated.asked((2, 3), 64) is None
+    assert stated.asked((2, 3), 74) == xoff(65)
+    stated.forget(1_000)
+    assert stated.asked((2, 3), 1_000) == xoff(75)
+    assert stated.within((1, 3), 0, 100) == []
     many = told(*(xoff(at_ns) for at_ns in range(XOFFS_MAX + 10)))
     assert many.asked((2, 3), 9) is None
     assert many.asked((2, 3), 10) == xoff(10)
@@ -66,11 +66,11 @@ def test_a_ring_of_pauses_is_told_once() -> None:
     """p0-t0-0 waits for p0-t1-0, and that one waits for p0-t0-0 again."""
     up, down = PAUSING.ports("p0-t0-0")[4], PAUSING.ports("p0-t1-0")[0]
     assert (up.peer, down.peer) == ("p0-t1-0", "p0-t0-0")
-    books = {
+    statements = {
         "p0-t1-0": told(xoff(50, port=0, waits=((0, 9, 40),))),
         "p0-t0-0": told(xoff(30, port=4, waits=((4, 5, 20), (0, 7, None)))),
     }
-    found = causes(books.get, lambda node, port: PAUSING.ports(node)[port], "p0-t0-0", (4, 3), 60, 90)
+    found = causes(statements.get, lambda node, port: PAUSING.ports(node)[port], "p0-t0-0", (4, 3), 60, 90)
     assert [(one.depth, one.node, one.towards, one.at_ns) for one in found] == [
         (0, "p0-t1-0", "p0-t0-0", 50),
         (1, "p0-t0-0", "p0-t1-0", 30),
@@ -83,13 +83,13 @@ def test_a_ring_of_pauses_is_told_once() -> None:
 
 
 def test_a_port_that_is_paused_later_is_why_the_pause_goes_on() -> None:
-    books = {
+    statements = {
         "p0-t1-0": told(xoff(50, port=0, waits=((1, 9, None),)), pause(70, 95)),
         "p0-t0-1": told(xoff(20, port=4), xoff(65, port=4, waits=((0, 7, None),)), xoff(90, port=4)),
     }
     for until_ns, nodes in ((60, ["p0-t1-0"]), (90, ["p0-t1-0", "p0-t0-1"])):
         found = causes(
-            books.get, lambda node, port: PAUSING.ports(node)[port], "p0-t0-0", (4, 3), 55, until_ns
+            statements.get, lambda node, port: PAUSING.ports(node)[port], "p0-t0-0", (4, 3), 55, until_ns
         )  # fmt: skip
         assert [one.node for one in found] == nodes
         assert found[0].waits[0].paused_since_ns == (70 if len(nodes) > 1 else None)

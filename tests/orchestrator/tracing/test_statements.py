@@ -14,63 +14,63 @@ def depart(number: int, at_ns: int, of: int) -> dict[str, Any]:
 
 
 def told(*statements: dict[str, Any]) -> Statements:
-    book = Statements(nic=False)
+    stated = Statements(nic=False)
     for statement in statements:
-        book.add(statement)
-    return book
+        stated.add(statement)
+    return stated
 
 
 def test_numbers_go_on_in_the_next_life() -> None:
-    book = told(offer(1, 10), depart(2, 20, of=1), offer(1, 30, mark=4), depart(2, 40, of=1))
-    assert book.died_after == 2
-    assert {number: one["at_ns"] for number, one in book.departs.items()} == {1: 20, 3: 40}
+    stated = told(offer(1, 10), depart(2, 20, of=1), offer(1, 30, mark=4), depart(2, 40, of=1))
+    assert stated.died_after == 2
+    assert {number: one["at_ns"] for number, one in stated.departs.items()} == {1: 20, 3: 40}
 
 
 def test_an_arrival_is_taken_once_and_at_its_instant_if_it_can_be() -> None:
-    book = told(offer(1, 10), offer(2, 20), offer(3, 30))
-    found = [book.arrival(3, at_ns) for at_ns in (20, 20, 20, 5)]
+    stated = told(offer(1, 10), offer(2, 20), offer(3, 30))
+    found = [stated.arrival(3, at_ns) for at_ns in (20, 20, 20, 5)]
     assert [one and one["at_ns"] for one in found] == [20, 30, None, 10]
 
 
 def test_what_is_part_of_a_way_is_kept_until_it_is_released() -> None:
-    book = told(offer(1, 10), depart(2, 20, of=1), offer(3, 30, mark=4), depart(4, 40, of=3))
-    held = book.arrival(3, 10)
+    stated = told(offer(1, 10), depart(2, 20, of=1), offer(3, 30, mark=4), depart(4, 40, of=3))
+    held = stated.arrival(3, 10)
     assert held is not None
-    book.forget(1_000)
-    assert list(book.departs) == [1]
-    assert book.arrival(4, 30) is None
-    book.release(held)
-    assert book.departs == {}
+    stated.forget(1_000)
+    assert list(stated.departs) == [1]
+    assert stated.arrival(4, 30) is None
+    stated.release(held)
+    assert stated.departs == {}
 
 
 def test_further_arrivals_are_kept_while_they_are_counted() -> None:
-    book = told(offer(1, 10), offer(2, 20))
-    assert book.arrival(3, 10) is not None
-    assert len(book.count_further(3)) == 1
-    book.forget(1_000)
-    assert len(book.count_further(3)) == 1
-    book.count_no_further(3)
-    assert book.count_further(3) == []
+    stated = told(offer(1, 10), offer(2, 20))
+    assert stated.arrival(3, 10) is not None
+    assert len(stated.count_further(3)) == 1
+    stated.forget(1_000)
+    assert len(stated.count_further(3)) == 1
+    stated.count_no_further(3)
+    assert stated.count_further(3) == []
 
 
 def test_spans_of_blindness() -> None:
-    book = told(offer(1, 10), offer(3, 30))
-    book.down(50)
-    book.down(60)
-    alive = [book.alive]
-    book.begin(90)
-    assert [*alive, book.alive] == [False, True]
-    assert book.blind == [(9, 30, FORGOT), (50, 90, WENT_DOWN)]
-    book.see_again(40)
-    assert book.blind == [(50, 90, WENT_DOWN)]
+    stated = told(offer(1, 10), offer(3, 30))
+    stated.down(50)
+    stated.down(60)
+    alive = [stated.alive]
+    stated.begin(90)
+    assert [*alive, stated.alive] == [False, True]
+    assert stated.blind == [(9, 30, FORGOT), (50, 90, WENT_DOWN)]
+    stated.see_again(40)
+    assert stated.blind == [(50, 90, WENT_DOWN)]
 
 
 def test_no_more_is_kept_than_there_is_room_for_and_who_needs_it_is_told_so() -> None:
     most, more = 100, 3
-    book = Statements(nic=False, most=most)
+    stated = Statements(nic=False, most=most)
     for number in range(1, most + more + 1):
-        book.add(offer(number, 10 * number, mark=number))
-    book.forget(0)
-    assert book.blind == [(9, 10 * more, FORGOT)]
-    assert book.arrival(more, 10 * more) is None
-    assert book.arrival(more + 1, 10 * (more + 1)) is not None
+        stated.add(offer(number, 10 * number, mark=number))
+    stated.forget(0)
+    assert stated.blind == [(9, 10 * more, FORGOT)]
+    assert stated.arrival(more, 10 * more) is None
+    assert stated.arrival(more + 1, 10 * (more + 1)) is not None

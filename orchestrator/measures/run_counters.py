@@ -28,7 +28,7 @@ AFTER_DESTROY = ("unknown_peer", "unknown_qp")
 
 
 @dataclass(slots=True)
-class Books:
+class RunCounters:
     """All counters of a run so far."""
 
     bytes_verified: int = 0

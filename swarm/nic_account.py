@@ -1,4 +1,4 @@
-"""The books of one NIC: what it was offered, sent and received, compared with its own counters at every step.
+"""The account of one NIC: what it was offered, sent and received, compared with its own counters at every step.
 
 Owns conservation at a NIC and the agreement of counters with the packets themselves, which are read here once more.
 """
@@ -49,7 +49,7 @@ def plain(packet: Buffer) -> Buffer:
     return out
 
 
-class NicBooks:
+class NicAccount:
     """Counts kept beside one NIC."""
 
     def __init__(self, nic: Nic, ledger: Ledger, stepwise: bool) -> None:

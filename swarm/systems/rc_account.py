@@ -1,7 +1,7 @@
-"""The books of one RC NIC: what it was offered, sent and received, compared with its own counters at every step.
+"""The account of one RC NIC: what it was offered, sent and received, compared with its own counters at every step.
 
 Owns conservation at such a NIC and the agreement of its counters with the packets themselves, which are read here once
-more. `swarm.books` does the same for MRC.
+more. `swarm.nic_account` does the same for MRC.
 """
 
 from typing import Any, Final, NamedTuple
@@ -39,7 +39,7 @@ class Seen(NamedTuple):
     size: int
 
 
-class RcBooks:
+class RcAccount:
     """Counts kept beside one NIC."""
 
     def __init__(self, nic: Nic, ledger: Ledger, stepwise: bool) -> None:

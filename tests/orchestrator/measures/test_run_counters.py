@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from orchestrator.measures.accounting import REPORTED, Books, difference
+from orchestrator.measures.run_counters import REPORTED, RunCounters, difference
 
 
 def nic(incarnation: int = 0, **changed: Any) -> dict[str, Any]:
@@ -39,10 +39,10 @@ def fidelity() -> dict[str, int]:
 
 
 def test_totals_have_exactly_the_reported_names() -> None:
-    books = Books(bytes_verified=77)
-    books.enter("h000", nic())
-    books.enter("p0-t1-0", switch())
-    totals = books.totals()
+    counted = RunCounters(bytes_verified=77)
+    counted.enter("h000", nic())
+    counted.enter("p0-t1-0", switch())
+    totals = counted.totals()
     assert tuple(totals) == REPORTED
     assert totals == {
         "data_packets": 100,
@@ -59,28 +59,28 @@ def test_totals_have_exactly_the_reported_names() -> None:
 
 
 def test_a_newer_answer_replaces_an_older_one_of_the_same_life() -> None:
-    books = Books()
-    books.enter("p0-t1-0", switch(drops=4))
-    books.enter("p0-t1-0", switch(drops=6))
-    assert books.totals()["drops"] == 6
+    counted = RunCounters()
+    counted.enter("p0-t1-0", switch(drops=4))
+    counted.enter("p0-t1-0", switch(drops=6))
+    assert counted.totals()["drops"] == 6
 
 
 def test_what_a_dead_incarnation_had_counted_is_kept() -> None:
-    books = Books()
-    books.enter("p0-t1-0", switch(drops=4))
-    books.enter("p0-t1-0", switch(incarnation=1, drops=1))
-    assert books.totals()["drops"] == 5
+    counted = RunCounters()
+    counted.enter("p0-t1-0", switch(drops=4))
+    counted.enter("p0-t1-0", switch(incarnation=1, drops=1))
+    assert counted.totals()["drops"] == 5
     time = {"dilation_nominal": 0.0, "dilation_effective": 10.0, "fabric_ns": 5, "run_wall_s": 1.0}
-    assert books.fidelity(time)["frames"] == 200
+    assert counted.fidelity(time)["frames"] == 200
 
 
 def test_drops_have_their_reasons() -> None:
-    books = Books()
-    books.enter("h000", nic())
-    books.enter("p0-t1-0", switch(drops=4))
-    books.enter("p0-t1-0", switch(incarnation=1, drops=1))
-    assert books.drop_reasons() == {"icrc": 1, "link_down": 5, "loss": 2}
-    assert sum(books.drop_reasons().values()) == books.totals()["drops"]
+    counted = RunCounters()
+    counted.enter("h000", nic())
+    counted.enter("p0-t1-0", switch(drops=4))
+    counted.enter("p0-t1-0", switch(incarnation=1, drops=1))
+    assert counted.drop_reasons() == {"icrc": 1, "link_down": 5, "loss": 2}
+    assert sum(counted.drop_reasons().values()) == counted.totals()["drops"]
 
 
 def test_differences() -> None:
