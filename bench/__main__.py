@@ -20,7 +20,7 @@ from bench.report import flat, render
 from bench.section import ORDER, SECTIONS, USUAL, requirements
 
 SECTION_WALL_S_MAX = 150
-PLAIN_COLUMNS = 120
+PLAIN_COLUMNS = 140
 """Width of the table where there is no terminal to ask."""
 
 

@@ -24,6 +24,8 @@ class Headline:
     reach: float | None = None
     """What two cores should reach; None for figures that only explain others."""
     less_is_better: bool = False
+    goal: float | None = None
+    """What the project is to reach in the end; `reach` is what it must not fall behind."""
 
 
 HEADLINES = (
@@ -33,13 +35,13 @@ HEADLINES = (
     Headline("reference.chain_pps", "bare chain of five processes"),
     Headline("hop.pps_train1", "switch, one CPU, trains of 1"),
     Headline("hop.pps_train4", "switch, one CPU, trains of 4"),
-    Headline("hop.pps_train15", "switch, one CPU, trains of 15", reach=200_000),
+    Headline("hop.pps_train15", "switch, one CPU, trains of 15", reach=200_000, goal=380_000),
     Headline("hop.pps_step", "switch, one CPU, single steps of 1 us"),
     Headline("hop.core_pps", "switch core alone"),
     Headline("hop.ratio_train1", "switch / bare forwarder, trains of 1", ""),
     Headline("hop.ratio_train4", "switch / bare forwarder, trains of 4", ""),
     Headline("hop.ratio_train15", "switch / bare forwarder, trains of 15", ""),
-    Headline("e2e.pps", "NIC to NIC, packed: data packets verified", reach=20_000),
+    Headline("e2e.pps", "NIC to NIC, packed: data packets verified", reach=20_000, goal=100_000),
     Headline("e2e.pps_process_per_node", "the same, a process per daemon"),
     Headline("e2e.gbps", "NIC to NIC, packed: payload, wall time", "Gb/s"),
     Headline("e2e.ratio", "NIC to NIC / bare chain", ""),
@@ -52,13 +54,13 @@ HEADLINES = (
     Headline("e2e.roce_share", "RoCE / MRC", "", 0.33),
     Headline("e2e.roce_cpu_us_per_packet", "RoCE: CPU of everything per packet", "us", less_is_better=True),
     Headline("fabric.pps_process_per_node", "8 NICs, a process per daemon: data packets verified"),
-    Headline("fabric.pps_packed", "8 NICs, packed by plane: data packets verified", reach=8_000),
+    Headline("fabric.pps_packed", "8 NICs, packed by plane: data packets verified", reach=8_000, goal=50_000),
     Headline("fabric.gbps_packed", "8 NICs, packed: payload, wall time", "Gb/s"),
     Headline("fabric.cpu_us_per_packet", "8 NICs, packed: CPU of everything per packet", "us", less_is_better=True),
     Headline("fabric.cpu_share_nic", "of which the NIC daemons", ""),
     Headline("fabric.cpu_share_switch", "of which the switch daemons", ""),
     Headline("fabric.dilation_process_per_node", "effective dilation, a process per daemon", "x", less_is_better=True),
-    Headline("fabric.dilation_packed", "effective dilation, packed", "x", less_is_better=True),
+    Headline("fabric.dilation_packed", "effective dilation, packed", "x", less_is_better=True, goal=4_000),
     Headline("fabric.late_frames", "8 NICs: late frames", "", less_is_better=True),
     Headline("launch.daemons", "daemons launched", ""),
     Headline("launch.seconds", "from the command to every daemon ready", "s", reach=3, less_is_better=True),
@@ -74,7 +76,7 @@ HEADLINES = (
     Headline("scrape.glance_us", "the same, in short", "us", 100, less_is_better=True),
     Headline("scrape.ratio_walk", "all it counts / a walk over its EVs", "", less_is_better=True),
     Headline("scrape.render_us", "the agent makes a page of it", "us", less_is_better=True),
-    Headline("sim.pps", "simulator, one CPU: data packets"),
+    Headline("sim.pps", "simulator, one CPU: data packets", goal=100_000),
     Headline("sim.roce_pps", "the same with RoCE over lossless switches"),
     Headline("sim.roce_share", "RoCE / MRC", "", 0.33),
 )
@@ -120,6 +122,18 @@ def _verdict(headline: Headline, value: float) -> str:
     return f"[green]{bound}[/]" if reached else f"[red]missed: {bound}[/]"
 
 
+def share_of_goal(headline: Headline, value: float) -> float | None:
+    """How much of the goal a figure reaches, 1 for all of it; None without a goal."""
+    if headline.goal is None:
+        return None
+    return headline.goal / value if headline.less_is_better else value / headline.goal
+
+
+def _goal(headline: Headline, value: float) -> str:
+    share = share_of_goal(headline, value)
+    return "" if share is None or headline.goal is None else f"{share:.0%} of {_shown(headline.goal)}"
+
+
 def _spread(document: Mapping[str, Any], name: str) -> str:
     section, figure = name.split(".")
     spread = document.get(section, {}).get("detail", {}).get(figure, {}).get("spread")
@@ -139,6 +153,7 @@ def render(document: Mapping[str, Any]) -> Table:
         ("", "left"),
         ("+-", "right"),
         ("reach", "left"),
+        ("goal", "left"),
     ):
         table.add_column(title, justify=side)  # type: ignore[arg-type]
     previous = ""
@@ -151,5 +166,6 @@ def render(document: Mapping[str, Any]) -> Table:
             table.add_section()
         previous = section
         spread = _spread(document, headline.name)
-        table.add_row(headline.name, headline.meaning, _shown(value), headline.unit, spread, _verdict(headline, value))
+        table.add_row(headline.name, headline.meaning, _shown(value), headline.unit, spread, _verdict(headline, value),
+                      _goal(headline, value))  # fmt: skip
     return table

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from bench.report import HEADLINES, flat, render
+from bench.report import HEADLINES, flat, render, share_of_goal
 from bench.section import SECTIONS
 
 # What scripts that compare runs rely on.
@@ -42,6 +42,12 @@ def test_the_table_says_what_is_reached(value: int, verdict: str) -> None:
     console = Console(width=150, file=io.StringIO(), record=True)
     console.print(render({"hop": {"pps_train15": value, "detail": detail}}))
     row = next(line for line in console.export_text().splitlines() if "hop.pps_train15" in line)
-    assert [cell.strip() for cell in row.split("│")][-2] == verdict
+    assert [cell.strip() for cell in row.split("│")][-3:-1] == [verdict, f"{value / 380_000:.0%} of 380,000"]
     assert f"{value:,}" in row
     assert "50%" in row
+
+
+def test_a_figure_that_shall_be_small_reaches_its_goal_from_above() -> None:
+    dilation = next(headline for headline in HEADLINES if headline.name == "fabric.dilation_packed")
+    assert share_of_goal(dilation, 8_000) == 0.5
+    assert share_of_goal(dilation, 4_000) == 1.0
