@@ -13,7 +13,7 @@ and the clock. The ops, with their args:
     trace {}                     digests of all that the node did (when the configuration asks for them)
     script {commands}            many commands of the core, each [at_ns, op, args]; answers when it has taken them.
                                  Fabric time may stop before them: the sender must see to it that time gets there
-    crash {at_ns, never}         advance to that instant (by default as soon as possible), then die by SIGKILL; with
+    crash {at_ns, never}         advance to that instant (by default as soon as possible), then die as by SIGKILL; with
                                  `never` cancel that
     tap, tapped, untap {...}     copies of the packets that it sends (`mrcfabric.taps`)
     witness, witnessed, dismiss  what happens here to packets that are followed (`mrcfabric.witness_stand`)
@@ -30,9 +30,8 @@ import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TextIO
 
-from mrcfabric.brake import Brake
 from mrcfabric.clock import ClockPage
 from mrcfabric.command_table import CommandTable
 from mrcfabric.control import ControlServer, Op
@@ -77,7 +76,8 @@ class Daemon:
         self.drive: Drive
         self._stop = stop
         self.alone = True
-        """False when other daemons share the process."""
+        """False when its crash would end other daemons too."""
+        self.log_to: TextIO = sys.stderr
         self._tokens = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._ring = EventRing(EVENTS_KEPT)
@@ -99,8 +99,6 @@ class Daemon:
         self._taps = Taps(*wire, lambda taps: setattr(self.drive, "taps", taps), lambda: self.drive.now_ns)
         self._stand = WitnessStand(*wire, self.set_witness, lambda: self.drive.now_ns)
         self._cuts = ControlCuts()
-        self.brake = Brake()
-        """The brake of the process; `attach` replaces it by the runner's."""
         self._control = ControlServer(
             config.control,
             config.realm.of(config.node),
@@ -153,7 +151,7 @@ class Daemon:
     def attach(self, runner: Runner, links: list[LinkEnd], slot: int, *, alone: bool = True) -> None:
         """Bind the data sockets and take the node's place in the clock page. Raises ConfigError.
 
-        `alone`: no other daemon shares the process.
+        `alone`: its crash ends no other daemon.
         """
         config = self.config
         scripted = []
@@ -163,7 +161,6 @@ class Daemon:
             except (RefusedError, ConfigError) as error:
                 raise ConfigError(f"{config.node}: commands[{number}]", str(error)) from None
         self.alone = alone
-        self.brake = runner.brake
         self.drive = runner.add(
             self.core,
             slot,
@@ -195,12 +192,16 @@ class Daemon:
         self._stand.close()
         self._control.close()
 
+    def drop(self) -> None:
+        """The same as if the process had been killed: nobody is told anything."""
+        Daemon.close(self)
+
     def log(self, what: str, **fields: Any) -> None:
         """Write one line to the log: node first, then key=value."""
         text = " ".join(f"{key}={value}" for key, value in fields.items())
         # If the disk is full the line is lost, and the daemon runs on.
-        with contextlib.suppress(OSError):
-            print(f"{self.config.node} {what} {text}".rstrip(), file=sys.stderr, flush=True)
+        with contextlib.suppress(OSError, ValueError):  # ValueError: its log is closed, it has been dropped
+            print(f"{self.config.node} {what} {text}".rstrip(), file=self.log_to, flush=True)
 
     # Control requests and the core.
 
@@ -339,13 +340,13 @@ class Daemon:
         return {"windows": [list(cut) for cut in self._cuts.cuts]}
 
     async def _slow(self, args: dict[str, Any]) -> dict[str, Any]:
-        self.brake.tell(args.get("windows"))
+        self.drive.brake.tell(args.get("windows"))
         self._stay_awake()
-        return {"windows": [list(spell) for spell in self.brake.spells]}
+        return {"windows": [list(spell) for spell in self.drive.brake.spells]}
 
     def _stay_awake(self) -> None:
         """Keep fabric time running until the last cut and the last slow window are over."""
-        self.drive.stay_awake(max(self._cuts.end_ns, self.brake.end_ns))
+        self.drive.stay_awake(max(self._cuts.end_ns, self.drive.brake.end_ns))
 
     async def _stop_op(self, _args: dict[str, Any]) -> None:
         self._stop.set()

@@ -1,8 +1,8 @@
 """The process around one or several daemons: event loop, signals, clock, the pipe to the agent, exit codes.
 
 Owns what a process does once, however many daemons it has. `nicd.daemon` and `switchd.daemon` pass it to the fork
-server, their `__main__` to the command line. A mistake of the operator prints one line and exits with 2; a bug prints a
-traceback and exits with 1.
+server, their `__main__` to the command line; `mrcfabric.company` is for daemons that come and go in one process. A
+mistake of the operator prints one line and exits with 2; a bug prints a traceback and exits with 1.
 """
 
 import argparse
@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -40,10 +40,15 @@ def run(configs: Sequence[DaemonConfig], build: Build, title: str) -> int:
 
     `title` names the process in `ps`.
     """
+    return run_until_done(_serve(list(configs), build), title)
+
+
+def run_until_done(serving: Coroutine[Any, Any, None], title: str) -> int:
+    """Run what a process does; returns its exit code. Writes one line to stderr for a ConfigError."""
     setproctitle(title)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_serve(list(configs), build))
+            runner.run(serving)
     except ConfigError as error:
         print(f"{title}: {error}", file=sys.stderr, flush=True)
         return EXIT_CONFIG
@@ -88,14 +93,8 @@ def main(kind: str, build: Build, argv: Sequence[str] | None = None) -> int:
 
 
 async def _serve(configs: list[DaemonConfig], build: Build) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    loop.set_exception_handler(_die)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
     alive_fd = configs[0].alive_fd
-    if alive_fd is not None:
-        _watch(loop, alive_fd, stop)
+    stop = stop_event(alive_fd)
     daemons: list[Daemon] = []
     try:
         runner = await _start(configs, build, stop, daemons)
@@ -111,7 +110,22 @@ async def _serve(configs: list[DaemonConfig], build: Build) -> None:
         for daemon in daemons:
             daemon.close()
         if alive_fd is not None:
-            loop.remove_reader(alive_fd)
+            asyncio.get_running_loop().remove_reader(alive_fd)
+
+
+def stop_event(alive_fd: int | None) -> asyncio.Event:
+    """Set when the process is told to stop: by a signal, or by the end of its agent.
+
+    From now on the process ends when a callback of the loop fails.
+    """
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(_die)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    if alive_fd is not None:
+        _watch(loop, alive_fd, stop)
+    return stop
 
 
 def _die(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -131,9 +145,9 @@ async def _start(configs: list[DaemonConfig], build: Build, stop: asyncio.Event,
         raise ConfigError("clock", "the daemons of one process must keep the same time")
     firsts: list[int | None] = [None] * len(configs)
     if clock.shared:
-        page = _attach_page(clock)
+        page = attach_page(clock)
         slots = [config.clock.slot for config in configs]
-        _check_slots(configs, page)
+        check_slots(configs, page)
     else:
         page, slots, firsts[:] = private_page(configs)
         configs = [replace(config, start_ns=max(config.start_ns, _wall_start_ns(clock))) for config in configs]
@@ -149,7 +163,8 @@ async def _start(configs: list[DaemonConfig], build: Build, stop: asyncio.Event,
     return runner
 
 
-def _attach_page(clock: ClockConfig) -> ClockPage:
+def attach_page(clock: ClockConfig) -> ClockPage:
+    """The page of a host. Raises ConfigError."""
     try:
         fd = os.open(clock.page_path, os.O_RDWR | os.O_CLOEXEC) if clock.page_path is not None else clock.page_fd
         assert fd is not None
@@ -159,7 +174,8 @@ def _attach_page(clock: ClockConfig) -> ClockPage:
         raise ConfigError(where, f"cannot map the clock page: {error}") from None
 
 
-def _check_slots(configs: list[DaemonConfig], page: ClockPage) -> None:
+def check_slots(configs: list[DaemonConfig], page: ClockPage) -> None:
+    """Raises ConfigError for a daemon whose slots the page does not have."""
     for config in configs:
         slots = [config.clock.slot, *(link.peer_slot for link in config.links)]
         if max(slots) >= page.nodes:

@@ -15,14 +15,14 @@ which horizon it needs, and the neighbour rings its doorbell when it publishes t
 behind can always make a full step, so the rule cannot deadlock.
 """
 
-import os
-import signal
+import time
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any, Final, Protocol
 
+from mrcfabric.brake import Brake
 from mrcfabric.clock import LIMIT_WORD, ClockPage
 from mrcfabric.link_port import Fidelity, LinkEnd, LinkPort
 from mrcfabric.node import Input, Node, Rank
@@ -63,6 +63,10 @@ class Turns(Protocol):
         """Ask for another turn in a moment: a published frame is not yet in the socket."""
         ...
 
+    def crashed(self, drive: "Drive") -> None:
+        """End this node as SIGKILL does: it has reached the instant of its crash, and published it."""
+        ...
+
 
 class Drive:
     """One core under a runner. Made by `Runner.add`."""
@@ -91,9 +95,14 @@ class Drive:
         """The counts of the core, as `tally.TOTALS`."""
         self.taps: tuple[Tap, ...] | None = None
         """The taps; they see what the core sends before it is sent."""
+        self.brake = Brake()
+        """Which share of wall time the node may use; the runner keeps to it."""
+        self.resumes_s = 0.0
+        """Until when the brake holds it, by the monotonic clock."""
         self.step_ns = min((end.delay_ns for end in links), default=NS_PER_S)
         """The shortest step worth taking while neighbours limit it."""
         self._turns = turns
+        self._dropped = False
         self._live_from = core.now_ns
         self._crash_ns = NEVER
         self._awake_until: Instant = 0
@@ -128,6 +137,8 @@ class Drive:
 
     def command(self, command: Any, at_ns: Instant | None = None) -> None:
         """Hand a command to the core, at `at_ns` or as soon as possible. A late one runs at once and is counted."""
+        if self._dropped:
+            return  # an application's end may be noticed after its NIC has died
         if at_ns is None:
             self._soon.append(command)
         else:
@@ -150,7 +161,7 @@ class Drive:
         self._turns.kick()
 
     def crash_at(self, at_ns: Instant) -> None:
-        """Advance to `at_ns` exactly, send and publish, then die by SIGKILL; NEVER: live on."""
+        """Advance to `at_ns` exactly, send and publish, then die as by SIGKILL; NEVER: live on."""
         self._crash_ns = at_ns
         self._words[self._pending_word] = 1
         self._turns.kick()
@@ -187,6 +198,11 @@ class Drive:
 
     def close(self) -> None:
         self.tell()
+        self.drop()
+
+    def drop(self) -> None:
+        """Close the sockets as they are, and take no more commands."""
+        self._dropped = True
         for port in self._ports:
             port.endpoint.close()
 
@@ -213,7 +229,7 @@ class Drive:
             self._publish(until)
         if until == self._crash_ns:
             self.tell()
-            os.kill(os.getpid(), signal.SIGKILL)
+            self._turns.crashed(self)
         return True
 
     def _bound(self, wall_bound: Instant) -> Instant:
@@ -329,6 +345,11 @@ class Drive:
         awaited = len(self._held) > len(self._scripted) or self._soon or self._crash_ns < NEVER
         busy = awaited or self.now_ns < max(self._live_from, self._awake_until)
         return int(bool(busy) or self.core.next_timeout() is not None)
+
+    @property
+    def pauses(self) -> bool:
+        """Whether the brake holds it now."""
+        return bool(self.brake.spells) and time.monotonic() < self.resumes_s
 
     @property
     def stands(self) -> bool:

@@ -2,18 +2,18 @@
 
 Owns when a turn happens, and the wall clock's bound; `mrcfabric.drive` has the tick. A turn follows a doorbell (a
 neighbour has published the horizon for which a drive waits, or the agent has woken the fabric), a timer (the wall clock
-limits), or a kick (a command came). A process that a fault slows down pauses between its turns (`mrcfabric.brake`) and
-serves its control channel meanwhile. Without a shared page (a daemon started by hand) only the wall clock limits;
-frames may then be late, and are counted.
+limits), or a kick (a command came). A node that a fault slows down pauses between its ticks (`mrcfabric.brake`); its
+control channel is served meanwhile, and the other nodes of the process go on. Without a shared page (a daemon started
+by hand) only the wall clock limits; frames may then be late, and are counted.
 """
 
 import asyncio
 import contextlib
 import os
+import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from mrcfabric.brake import Brake
 from mrcfabric.clock import ClockPage
 from mrcfabric.drive import Drive
 from mrcfabric.link_port import LinkEnd
@@ -76,8 +76,13 @@ class Pace:
         return max(missing_ns * self._dilation, WALL_TICK_NS_MIN) / NS_PER_S
 
 
+def kill_process(_drive: Drive) -> None:
+    """The crash of a node that has its process for itself."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 class Runner:
-    """All drives of one process. `add` each core, then `serve`."""
+    """All drives of one process. `add` each core, then `serve`; nodes may also come and go meanwhile."""
 
     def __init__(
         self, page: ClockPage, doorbell: int, *, shared: bool = True, agent_doorbell: int | None = None
@@ -87,7 +92,10 @@ class Runner:
         self.shared = shared
         self.furthest_ns: Instant = 0
         self.drives: list[Drive] = []
-        self.brake = Brake()
+        self.on_crash: Callable[[Drive], None] = kill_process
+        """Called when a drive has reached the instant of its crash and published it."""
+        self.on_failure: Callable[[Drive, Exception], None] | None = None
+        """Called with a drive whose core has failed; None: the error ends the process."""
         self._doorbell = doorbell
         self._agent_doorbell = agent_doorbell
         self._step_ns = NS_PER_S
@@ -95,7 +103,6 @@ class Runner:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._watchdog: asyncio.TimerHandle | None = None
-        self._pause: asyncio.TimerHandle | None = None
         self._kicked = False
         self._retry = False
         self._to_ring: set[int] = set()
@@ -115,23 +122,41 @@ class Runner:
         `links` has one entry for every port the core transmits on.
         """
         drive = Drive(self, core, slot, links, incarnation=incarnation, trace=trace, offload=offload)
-        self.drives.append(drive)
-        self._step_ns = min(self._step_ns, drive.step_ns)
+        step_ns = min(self._step_ns, drive.step_ns)
+        first = not self.drives
+        self.drives = [*self.drives, drive]
+        if first or step_ns < self._step_ns:
+            self._step_ns = step_ns
+            self._begin_pace()
         self.page.mark_alive(slot, os.getpid(), incarnation)
+        if not self._asleep():
+            self.kick()
         return drive
+
+    def remove(self, drive: Drive) -> None:
+        """Take a node out at once, as if its process had been killed: its sockets close, and it tells the page nothing.
+
+        What it has published stays in the page.
+        """
+        # A new list: a turn may be going over the old one.
+        self.drives = [one for one in self.drives if one is not drive]
+        drive.drop()
+
+    def _begin_pace(self) -> None:
+        self._pace = Pace(self.page.dilation, self._step_ns)
+        self._pace.start(self._reached())
 
     async def serve(self, stop: asyncio.Event) -> None:
         """Run until `stop` is set, then close the sockets."""
         self._loop = loop = asyncio.get_running_loop()
-        self._pace = Pace(self.page.dilation, self._step_ns)
-        self._pace.start(self._reached())
+        self._begin_pace()
         loop.add_reader(self._doorbell, self._rung)
         self._watch()
         try:
             await stop.wait()
         finally:
             loop.remove_reader(self._doorbell)
-            for handle in (self._watchdog, self._timer, self._pause):
+            for handle in (self._watchdog, self._timer):
                 if handle is not None:
                     handle.cancel()
             self._loop = None
@@ -159,6 +184,9 @@ class Runner:
     def retry_soon(self) -> None:
         self._retry = True
 
+    def crashed(self, drive: Drive) -> None:
+        self.on_crash(drive)
+
     # What causes a turn.
 
     def _asleep(self) -> bool:
@@ -177,25 +205,23 @@ class Runner:
     def _turn(self) -> None:
         """Tick every drive until none can make a step; then wait for a doorbell, a timer or a kick."""
         self._kicked = False
-        if self._asleep() or self._loop is None or self._pause is not None:
+        if self._asleep() or self._loop is None:
             return
-        begun_s = time.monotonic() if self.brake.spells else 0.0
-        self._tick_all()
-        if self.brake.spells and (pause_s := self.brake.pause_s(time.monotonic() - begun_s, self._reached())):
-            self._pause = self._loop.call_later(pause_s, self._go_on)
-
-    def _go_on(self) -> None:
-        """Resume after a pause."""
-        self._pause = None
-        self._turn()
-
-    def _tick_all(self) -> None:
         wall_bound = NEVER
         for _ in range(TURNS_MAX):
             wall_bound = self._pace.bound(self._reached() if self.shared else None)
             moved = False
             for drive in self.drives:
-                moved |= drive.tick(wall_bound, self._pace.step_ns)
+                try:
+                    moved |= (
+                        self._tick_braked(drive, wall_bound)
+                        if drive.brake.spells
+                        else drive.tick(wall_bound, self._pace.step_ns)
+                    )
+                except Exception as error:
+                    if self.on_failure is None:
+                        raise
+                    self.on_failure(drive, error)
             # Ring once per process, after all drives have moved: the woken process takes the CPU from us at once.
             for doorbell in self._to_ring:
                 os.eventfd_write(doorbell, 1)
@@ -208,6 +234,19 @@ class Runner:
                 return
         self.kick()
 
+    def _tick_braked(self, drive: Drive, wall_bound: Instant) -> bool:
+        """Tick a node that a fault slows down, unless it pauses; False while it does."""
+        begun_s = time.monotonic()
+        if begun_s < drive.resumes_s:
+            return False
+        moved = drive.tick(wall_bound, self._pace.step_ns)
+        worked_s = time.monotonic() - begun_s
+        if pause_s := drive.brake.pause_s(worked_s, drive.now_ns):
+            assert self._loop is not None, "turns end with the loop"
+            drive.resumes_s = begun_s + worked_s + pause_s
+            self._loop.call_later(pause_s, self._turn)
+        return moved
+
     def _reached(self) -> Instant:
         return min((drive.now_ns for drive in self.drives), default=0)
 
@@ -216,7 +255,7 @@ class Runner:
         delays = [POLL_S] if self._retry else []
         ready = False
         for drive in self.drives:
-            if drive.stands or (self.shared and drive.must_wait()):
+            if drive.stands or drive.pauses or (self.shared and drive.must_wait()):
                 continue
             missing_ns = self._pace.step_ns - (wall_bound - drive.now_ns)
             if missing_ns > 0:

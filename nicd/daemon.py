@@ -154,6 +154,11 @@ class NicDaemon(Daemon):
         if self._verbs is not None:
             self._verbs.close()
 
+    def drop(self) -> None:
+        super().drop()
+        if self._verbs is not None:
+            self._verbs.drop()
+
     def set_witness(self, witness: Witness | None) -> None:
         self.nic.set_witness(witness)
 

@@ -75,6 +75,20 @@ class VerbsServer:
         for client in list(self._clients):
             self._hang_up(client, "the NIC daemon stops")
 
+    def drop(self) -> None:
+        """Close all sockets without a word and leave the socket file, as when the process is killed."""
+        if self._listener is None or self._loop is None:
+            return
+        self._loop.remove_reader(self._listener.fileno())
+        self._listener.close()
+        self._listener = None
+        for client in self._clients:
+            client.closing = True
+            self._loop.remove_reader(client.sock.fileno())
+            self._loop.remove_writer(client.sock.fileno())
+            client.sock.close()
+        self._clients.clear()
+
     def _accept(self) -> None:
         assert self._listener is not None
         assert self._loop is not None

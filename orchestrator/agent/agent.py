@@ -300,7 +300,7 @@ class Agent:
         """Copy the log of a node into the run folder, whichever host the node runs on."""
         node = bodies.text(await _body(request), "node")
         try:
-            await self.fabric.cluster.fetch_log(self.fabric.daemons.member(node).process)
+            await self.fabric.cluster.fetch_log(self.fabric.daemons.member(node).node)
         except OSError as error:
             raise RefusedError(f"the log of {node} cannot be copied: {error.strerror}") from None
         return web.json_response({})

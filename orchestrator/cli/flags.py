@@ -37,7 +37,14 @@ EvsOption: TypeAlias = Annotated[int | None, typer.Option("--evs", help="EVs in 
 
 NameOption: TypeAlias = Annotated[str | None, typer.Option("--name", help="Which fabric, by name.")]
 RunDirOption: TypeAlias = Annotated[Path | None, typer.Option("--run-dir", help="Which fabric, by its folder.")]
-PackOption: TypeAlias = Annotated[str, typer.Option("--pack", help="none: a process per daemon; plane: one per plane.")]
+PackOption: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--pack",
+        help="none: a process per daemon; plane: one per plane; cores: one per core, NICs among them; auto: by cores "
+        "beyond a few daemons per core.",
+    ),
+]
 InventoryOption: TypeAlias = Annotated[
     Path | None, typer.Option("--inventory", metavar="FILE", help="Hosts in YAML, and who runs where.")
 ]

@@ -8,6 +8,7 @@ from orchestrator.cli.rc_text import rc_text
 TARGETS_SHOWN = 4
 _FULL = "DISK FULL: logs suffer"
 _SIDES = "<<>>>>>>>"
+_PACKED = {"none": "", "plane": ", packed by plane", "cores": ", packed by cores"}
 _RANKS = {"running": "running", "done": "done", "failed": "FAILED", "lost": "LOST with its NIC"}
 """The states of a program's ranks."""
 
@@ -17,6 +18,7 @@ def render_status(answer: dict[str, Any]) -> str:
     fidelity = answer["fidelity"]
     pace = fidelity["dilation_effective"]
     run = f"{answer['alive']} of {answer['nodes']} daemons run in {answer['processes']} processes"
+    run += _PACKED[answer["pack"]]
     clock = "asleep: nothing is pending" if answer["clock"] == "sleep" else "running"
     slower = f", {pace:,.0f} x slower than real" if pace else ""
     valid = "valid" if fidelity["valid"] else "NOT VALID"

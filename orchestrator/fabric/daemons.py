@@ -89,29 +89,28 @@ class Daemons:
 
         async def start(plan: ProcessPlan) -> None:
             async with gate:
-                await self._spawn(plan, 0, {})
+                await self._spawn(plan, 0, dict.fromkeys(plan.nodes, ()))
 
         await asyncio.gather(*(start(plan) for plan in self.layout.processes))
         await self._until_bound()
         await self._until_all_answer()
 
     async def restart(
-        self, start_ns: Instant, commands: Mapping[str, Sequence[Stamped]], crash_ns: Instant = NEVER
+        self, node: str, start_ns: Instant, commands: Sequence[Stamped], crash_ns: Instant = NEVER
     ) -> Child:
-        """Start the next incarnation of dead nodes that share one process; they live from `start_ns` to `crash_ns`.
+        """Start the next incarnation of a dead node; it lives from `start_ns` to `crash_ns`.
 
-        `commands`: for each node, what it is told before its life begins.
+        `commands`: what it is told before its life begins.
         """
-        process = self.members[next(iter(commands))].process
-        assert set(commands) == set(process.nodes)
-        for node in process.nodes:
-            member = self.members[node]
-            assert not member.alive
-            member.incarnation += 1
-            if member.client is not None:
-                await member.client.close()
-                member.client = None
-        return await self._spawn(process, start_ns, commands, crash_ns)
+        member = self.members[node]
+        assert not member.alive
+        member.incarnation += 1
+        if member.client is not None:
+            await member.client.close()
+            member.client = None
+        await self._spawn(member.process, start_ns, {node: commands}, crash_ns)
+        assert member.child is not None
+        return member.child
 
     async def _spawn(
         self,
@@ -119,17 +118,16 @@ class Daemons:
         start_ns: Instant,
         commands: Mapping[str, Sequence[Stamped]],
         crash_ns: Instant = NEVER,
-    ) -> Child:
-        tables = [self._table(node, start_ns, commands.get(node, ())) for node in plan.nodes]
+    ) -> None:
+        """Start these nodes of a process."""
+        tables = {node: self._table(node, start_ns, told) for node, told in commands.items()}
         if crash_ns < NEVER:
-            tables = [{**table, "crash_ns": crash_ns} for table in tables]
-        arguments = tables if plan.packs_switches else tables[0]
-        slots = [self.layout.slot(node) for node in plan.nodes]
+            tables = {node: {**table, "crash_ns": crash_ns} for node, table in tables.items()}
+        slots = [self.layout.slot(node) for node in tables]
         orders = {slot: self._time.page.orders(slot) for slot in slots}
-        child = await self._cluster.share(plan.site).spawn(plan, arguments, orders)
-        for node in plan.nodes:
+        children = await self._cluster.share(plan.site).spawn(plan, tables, orders)
+        for node, child in zip(tables, children, strict=True):
             self.members[node].child = child
-        return child
 
     def _table(self, node: str, start_ns: Instant, commands: Sequence[Stamped]) -> dict[str, Any]:
         """The configuration of one daemon (`mrcfabric.daemon_config`)."""
@@ -300,21 +298,29 @@ class Daemons:
         return self.members[node]
 
     async def end(self, child: Child) -> None:
-        """Kill a process and return when it has ended, by itself or with its host. `on_death` is called as usual."""
-        site = next(member.process.site for member in self.members.values() if member.child is child)
-        with contextlib.suppress(ProcessFailedError):  # its host is lost, or is silent until it is declared lost
-            await self._cluster.share(site).signal(child, signal.SIGKILL)
+        """Kill a daemon and return when it has ended, by itself or with its host. `on_death` is called as usual.
+
+        A process that is shared and does not carry this out in time is killed whole.
+        """
+        await self._kill(child, whole=False)
+        patience = self.patience()
+        while child.seat is not None and not (await asyncio.wait([child.ended], timeout=TICK_WALL_S))[0]:
+            if patience.ended([None if self._site(child) != LEADER else child.pid]):
+                await self._kill(child, whole=True)
+                break
         await child.ended
 
-    @staticmethod
-    def require_own_process(member: Member) -> None:
-        """Raises RefusedError when the process of a node carries other nodes too."""
-        others = len(member.process.nodes) - 1
-        if others:
-            raise RefusedError(
-                f"{member.node} shares its process with {others} other switches; launch with --pack none "
-                "and one node per process"
-            )
+    async def end_process(self, child: Child) -> None:
+        """Kill the process of a daemon, with all daemons in it, and return when it has ended."""
+        await self._kill(child, whole=True)
+        await child.ended
+
+    async def _kill(self, child: Child, *, whole: bool) -> None:
+        with contextlib.suppress(ProcessFailedError):  # its host is lost, or is silent until it is declared lost
+            await self._cluster.share(self._site(child)).signal(child, signal.SIGKILL, whole=whole)
+
+    def _site(self, child: Child) -> int:
+        return next(member.process.site for member in self.members.values() if member.child is child)
 
     async def close(self) -> None:
         """Close the control clients. The launcher ends the processes."""

@@ -13,7 +13,6 @@ from mrcfabric.units import NEVER, Instant
 from orchestrator.fabric.daemons import Daemons
 from orchestrator.fabric.journal import Journal
 from orchestrator.fabric.lifecycle import Lifecycle
-from orchestrator.faults.checks import DEADLY
 from orchestrator.faults.fault import Fault
 from orchestrator.faults.host_map import HostMap
 from orchestrator.faults.table import FaultTable
@@ -51,7 +50,6 @@ class FaultInjector:
         Raises ConfigError, RefusedError.
         """
         fault = self._host_map.settled(self._topology, fault)
-        self._require_own_processes(fault)
         nodes = self._table.add(fault, self._time.page.fabric_front())
         self.injected[fault.kind] += 1
         until_ns = None if fault.end_ns == NEVER else fault.end_ns
@@ -63,23 +61,19 @@ class FaultInjector:
     async def heal(self, fault_id: str, at_ns: Instant | None, why: str) -> Fault | None:
         """End a fault at an instant, by default soon. Returns what is left of it. Raises RefusedError."""
         instant = self._time.soon_ns() if at_ns is None else at_ns
-        fault = self._table.get(fault_id)
-        if fault is not None:
-            self._require_own_processes(fault)
         await self._lifecycle.bring_in_line(self._end(fault_id, instant, why))
         return self._table.get(fault_id)
 
     async def revive(self, nodes: Sequence[str], why: str) -> Instant | None:
         """Start those of these nodes again that died although nobody asked for it, all at one instant.
 
-        Only whole processes are started: if a node shares its process, `nodes` must hold the others too. Returns
-        the instant, None when there is nothing to start. Raises ProcessFailedError and ConfigError when a node does
-        not start.
+        Returns the instant, None when there is nothing to start. Raises ProcessFailedError and ConfigError when a node
+        does not start.
         """
         deaths = self._lifecycle.died_unasked(nodes)
         instant = self._time.soon_ns()
         concerned = {one for fault_id in deaths.values() for one in self._end(fault_id, instant, why)}
-        begins_ns = self._lifecycle.begin_whole_processes(deaths)
+        begins_ns = self._lifecycle.begin_again(deaths)
         await self._lifecycle.bring_in_line(sorted(concerned, key=self._topology.node_index))
         return begins_ns
 
@@ -90,12 +84,6 @@ class FaultInjector:
     def active(self) -> list[Fault]:
         """Every fault that is in force now."""
         return self._table.active(self._time.page.fabric_front())
-
-    def _require_own_processes(self, fault: Fault) -> None:
-        """Raises RefusedError when a fault kills or starts a node that shares its process with others."""
-        if fault.kind in DEADLY:
-            for node in fault.struck:
-                self._daemons.require_own_process(self._daemons.member(node))
 
     def _end(self, fault_id: str, instant: Instant, why: str) -> list[str]:
         """End a fault at an instant; returns the nodes concerned."""

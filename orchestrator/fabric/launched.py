@@ -72,7 +72,8 @@ class LaunchedFabric(Counted):
         self.journal = Journal()
         self.epoch = time.time_ns()  # distinguishes this launch from every other
         self.cluster = Cluster() if cluster is None else cluster
-        self.layout = Layout(topology, pack, self.cluster.sites, http_host)
+        sites = self.cluster.sites
+        self.layout = Layout(topology, pack, sites, http_host, cores=doctor.cores_for(pack, sites))
         self.host_map = self.cluster.sites.host_map(topology)
         self._launcher = Launcher()
         self._launcher.start(f"mrcfabric {topology.name} fork server", PRELOADED, folder.log("forkserver"))
@@ -253,6 +254,10 @@ class LaunchedFabric(Counted):
         """
         return await self.daemons.counters(nodes, timeout_s, silent, parts)
 
+    async def fidelity(self) -> dict[str, Any]:
+        """As `Verbs.fidelity`, with the packing that ran and how many processes it came to."""
+        return {**await super().fidelity(), "pack": self.layout.pack, "processes": len(self.layout.processes)}
+
     async def glances(self, nodes: Sequence[str] | None = None) -> Glances:
         """The glances of these daemons (None: all). Cheap to repeat (`orchestrator.fabric.polling`)."""
         return await self.poller.look(nodes)
@@ -358,8 +363,7 @@ class LaunchedFabric(Counted):
         """Inject a fault whose windows lie in the future. Returns it as resolved, once the daemons have been told.
 
         The future begins at `soon_ns` while time runs. Raises ConfigError for a fault that makes no sense. Raises
-        RefusedError for a fault that comes too late, or that kills a node whose process carries other nodes too.
-        When a node is to return, fabric time waits until its process is ready.
+        RefusedError for a fault that comes too late. When a node is to return, fabric time waits until it is ready.
         """
         return await self.injector.inject(fault)
 

@@ -11,7 +11,7 @@ A death that nobody asked for becomes a fault of its own: it is listed, and heal
 import asyncio
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from mrcfabric.clock import restart_horizon
@@ -92,18 +92,15 @@ class Lifecycle:
         deaths = {node: self._death_faults.get(node, "") for node in nodes if not self._runs(node)}
         return {node: fault_id for node, fault_id in deaths.items() if self._table.get(fault_id)}
 
-    def begin_whole_processes(self, nodes: Iterable[str]) -> Instant | None:
-        """Start the processes of nodes that are to return, where every node of the process is to return.
+    def begin_again(self, nodes: Iterable[str]) -> Instant | None:
+        """Start nodes that are to return, and that no other fault keeps down.
 
         Returns the instant at which the last of them begins to live; None when none does.
         """
-        begun: list[Life] = []
-        for plan in dict.fromkeys(self._daemons.members[node].process for node in nodes):
-            lives = {node: life for node in plan.nodes if (life := self._wanted(node)) is not None}
-            if len(lives) == len(plan.nodes):  # otherwise another fault keeps a node of this process down
-                self._begin(lives)
-                begun += lives.values()
-        return max((life.start_ns for life in begun), default=None)
+        lives = {node: life for node in nodes if (life := self._wanted(node)) is not None}
+        for node, life in lives.items():
+            self._begin(node, life)
+        return max((life.start_ns for life in lives.values()), default=None)
 
     async def _concern(self, node: str) -> None:
         """Bring a node's process in line with the table: its life, its end and what it has been told."""
@@ -203,16 +200,13 @@ class Lifecycle:
         if life is None or life is self._living[node]:
             self._time.bury(slot)
             return
-        self._begin({node: life}, died_ns)
+        self._begin(node, life, died_ns)
 
-    def _begin(self, lives: Mapping[str, Life], died_ns: Instant = 0) -> None:
-        """Start a process for all its nodes; their lives begin at the same instant."""
-        for node, life in lives.items():
-            self._hold(node, died_ns, life.start_ns)
-            self._living[node] = life
+    def _begin(self, node: str, life: Life, died_ns: Instant = 0) -> None:
+        self._hold(node, died_ns, life.start_ns)
+        self._living[node] = life
         self._time.wake()
-        birth = self._background.start(self._start_lives(lives), next(iter(lives)))
-        self._births.update(dict.fromkeys(lives, birth))
+        self._births[node] = self._background.start(self._start_life(node, life), node)
 
     def _hold(self, node: str, died_ns: Instant, start_ns: Instant) -> None:
         horizon_ns = restart_horizon(died_ns, start_ns, self.topology.link_delay_ns_max, packet_ns(self.topology))
@@ -228,7 +222,7 @@ class Lifecycle:
     def _bury(self, node: str, child: Child) -> None:
         if node in self._superseded or node in self._births:
             self._superseded.discard(node)
-            return  # `_supersede`, `recall` or `_start_lives` continues from here
+            return  # `_supersede`, `recall` or `_start_life` continues from here
         slot = self._daemons.layout.slot(node)
         died_ns = self._time.page.horizon(slot) if self._time.is_alive(slot) else self._time.now_ns()
         how = child.how_it_ended()
@@ -257,41 +251,35 @@ class Lifecycle:
                 self._background.start(self._tell(one), one)
         self._time.await_instant(self._table.last_edge_ns())
 
-    async def _start_lives(self, lives: Mapping[str, Life]) -> None:
+    async def _start_life(self, node: str, life: Life) -> None:
         """Start the next incarnation; the clock page holds the fabric until it has bound its sockets."""
-        [start_ns] = {life.start_ns for life in lives.values()}
         try:
-            async with self._hosts.birth(next(iter(lives)), start_ns):
-                await self._deliver(lives)
+            async with self._hosts.birth(node, life.start_ns):
+                await self._deliver(node, life)
         except _TROUBLES as error:
-            if not all(self._has_lived_out(node, life) for node, life in lives.items()):
-                for node in lives:
-                    self._lose(node, start_ns, str(error))
+            if not self._has_lived_out(node, life):
+                self._lose(node, life.start_ns, str(error))
                 raise
-        for node in lives:
-            self._births.pop(node, None)
-            member = self._daemons.members[node]
-            self._journal.note("returned", start_ns, node=node, incarnation=member.incarnation)
-            if member.child is not None and not member.child.alive:
-                self._bury(node, member.child)  # `died` skipped this end: the birth was under way
+        self._births.pop(node, None)
+        member = self._daemons.members[node]
+        self._journal.note("returned", life.start_ns, node=node, incarnation=member.incarnation)
+        if member.child is not None and not member.child.alive:
+            self._bury(node, member.child)  # `died` skipped this end: the birth was under way
         self.on_change()
-        for node in lives:
-            await self._tell(node)
+        await self._tell(node)
 
-    async def _deliver(self, lives: Mapping[str, Life]) -> None:
-        """Start a process for these lives as they stand now, and wait until it answers."""
-        [(start_ns, end_ns)] = {(life.start_ns, life.end_ns) for life in lives.values()}
-        scripts = {node: self._delivery.begin(node, life) for node, life in lives.items()}
-        child = await self._daemons.restart(start_ns, scripts, end_ns)
-        slots = [self._daemons.layout.slot(node) for node in lives]
-        patience, node = self._daemons.patience(), next(iter(lives))
-        while child.alive and not all(map(self._time.is_alive, slots)):
+    async def _deliver(self, node: str, life: Life) -> None:
+        """Start a daemon for this life as it stands now, and wait until it answers."""
+        script = self._delivery.begin(node, life)
+        child = await self._daemons.restart(node, life.start_ns, script, life.end_ns)
+        slot, patience = self._daemons.layout.slot(node), self._daemons.patience()
+        while child.alive and not self._time.is_alive(slot):
             await asyncio.wait([child.ended], timeout=READY_POLL_S)
             if self._daemons.waited_enough(node, patience):
                 raise ProcessFailedError(f"not ready after {patience.why()}")
         if not child.alive:
             raise start_failure(child)
-        await asyncio.gather(*(self._daemons.call(node, "status") for node in lives))
+        await self._daemons.call(node, "status")
 
     # What `host_lifecycle` asks.
 
@@ -313,7 +301,7 @@ class Lifecycle:
             if node not in self._births and child is not None and child.alive:
                 self._superseded.add(node)
                 await self._daemons.end(child)
-                self._begin({node: life})
+                self._begin(node, life)
 
     # Births that fail.
 

@@ -39,4 +39,4 @@ async def watch(daemons: Daemons, time: Timekeeper, journal: Journal) -> None:
         child = daemons.members[node].child
         if stood_s >= FENCE_WALL_S and child is not None:
             journal.note("fenced", time.now_ns(), node=node, stood_s=round(stood_s))
-            await daemons.end(child)
+            await daemons.end_process(child)

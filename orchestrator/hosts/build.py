@@ -93,7 +93,7 @@ def sites_of(placement: Placement) -> Sites:
 
 def _site(host: inventories.Host) -> Site:
     labels = tuple(f"{key}={value}" for key, value in host.labels.items())
-    return Site(host.name, host.data, host.control, labels, host.mtu)
+    return Site(host.name, host.data, host.control, labels, host.mtu, host.cores)
 
 
 def host_map(topology: Topology, file: Path | None, engine: str = "") -> HostMap:

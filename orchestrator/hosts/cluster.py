@@ -140,14 +140,14 @@ class Cluster:
             if isinstance(failure, BaseException):
                 raise failure
 
-    async def fetch_log(self, plan: ProcessPlan) -> None:
-        """Copy the log of a process, as far as it is written, to the leader's folder. The leader's own are there.
+    async def fetch_log(self, node: str) -> None:
+        """Copy the log of a daemon, as far as it is written, to the leader's folder. The leader's own are there.
 
         Raises ConfigError (there is none), ProcessFailedError (its host is lost), OSError (the copy cannot be written).
         """
-        if plan.site != LEADER:
+        if (number := self.sites.number(node)) != LEADER:
             assert self._copies is not None, "open first"
-            await self._copies.fetch(self._remote[plan.site], plan.name, plan.name)
+            await self._copies.fetch(self._remote[number], node, node)
 
     async def _fetch_logs(self) -> None:
         """Copy all logs of hosts that are not lost, with those of relays and workers, for reading after the end."""
@@ -155,7 +155,7 @@ class Cluster:
             return
         living = {number: share for number, share in self._remote.items() if share.lost is None and share.furnished}
         copies = [self._copies.fetch(share, RELAY, f"{RELAY}.{share.site.name}") for share in living.values()]
-        names = [(plan.site, plan.name) for plan in self._plans if plan.site in living]
+        names = [(one.site, name) for one in self._plans if one.site in living for name in {one.name, *one.nodes}]
         names += [(number, name) for number, share in living.items() for name in share.workers]
         copies += [self._copies.fetch(living[number], name, name) for number, name in names]
         with contextlib.suppress(TimeoutError):
@@ -281,6 +281,7 @@ class Cluster:
             {
                 "topology": layout.topology.to_dict(),
                 "pack": layout.pack,
+                "cores": list(layout.cores),
                 "sites": [[site.name, site.data, site.control] for site in self.sites.sites],
                 "of_node": dict(self.sites.of_node),
                 "nodes_per_process": self.sites.nodes_per_process,

@@ -77,6 +77,11 @@ def require(topology: Topology, pack: Pack, sites: Sites) -> None:
             raise ConfigError(check.name, check.found, check.remedy)
 
 
+def cores_for(pack: Pack, sites: Sites) -> list[int]:
+    """How many cores each host has, where the packing asks for that. Raises ConfigError where nobody knows."""
+    return sites.cores(len(os.sched_getaffinity(0))) if pack in ("cores", "auto") else []
+
+
 def _python() -> Check:
     wanted = ".".join(map(str, PYTHON))
     return Check("Python", sys.version_info >= PYTHON, platform.python_version(), f"install Python {wanted} or newer")
@@ -84,7 +89,8 @@ def _python() -> Check:
 
 def descriptors(topology: Topology, pack: Pack, sites: Sites) -> Check:
     """Open files: the agent needs a doorbell per process and a socket per daemon. It takes all that it is allowed."""
-    processes = sum(plan.site == LEADER for plan in processes_of(topology, pack, sites))
+    plans = processes_of(topology, pack, sites, cores_for(pack, sites))
+    processes = sum(plan.site == LEADER for plan in plans)
     needed = processes + topology.nodes + SPARE_DESCRIPTORS
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     have = "any number" if hard == resource.RLIM_INFINITY else f"{hard:,}"

@@ -14,7 +14,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -279,15 +279,18 @@ class RemoteShare:
         """Have its relay started."""
         self._adopt(RELAY, await self._ask("relay"))
 
-    async def spawn(self, plan: ProcessPlan, tables: Any, orders: dict[int, int]) -> Child:
+    async def spawn(self, plan: ProcessPlan, tables: Mapping[str, Any], orders: dict[int, int]) -> list[Child]:
         """See `Share`."""
-        born = await self._ask("spawn", name=plan.name, entry=plan.entry, arguments=tables, orders=orders)
-        return self._adopt(plan.name, born)
+        born = await self._ask(
+            "spawn", name=plan.name, entry=plan.entry, nodes=plan.nodes, tables=tables, orders=orders
+        )
+        seats = itertools.repeat(None) if not plan.shared else itertools.count()
+        return [self._adopt(node, one, seat) for node, one, seat in zip(tables, born, seats, strict=False)]
 
-    async def signal(self, child: Child, number: int) -> bool:
+    async def signal(self, child: Child, number: int, *, whole: bool = False) -> bool:
         """See `Share`."""
         ident = next((ident for ident, one in self._children.items() if one is child), None)
-        return ident is not None and bool(await self._ask("signal", child=ident, number=number))
+        return ident is not None and bool(await self._ask("signal", child=ident, number=number, whole=whole))
 
     async def spawn_worker(
         self, name: str, entry: str, arguments: Any, preload: Sequence[str], channel: socket.socket | None
@@ -313,9 +316,9 @@ class RemoteShare:
         part = await self._ask("read", path=path, offset=offset, limit=limit)
         return part["bytes"], part["size"]
 
-    def _adopt(self, name: str, born: list[int]) -> Child:
+    def _adopt(self, name: str, born: list[int], seat: int | None = None) -> Child:
         ident, pid = born
-        child = self._children[ident] = Child(name, pid, None, asyncio.get_running_loop().create_future())
+        child = self._children[ident] = Child(name, pid, None, asyncio.get_running_loop().create_future(), seat=seat)
         if ident in self._early:
             self._bury(self._early.pop(ident))
         return child

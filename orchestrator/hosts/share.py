@@ -9,7 +9,7 @@ import asyncio
 import json
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,10 +17,11 @@ from typing import Any, Protocol
 from mrcfabric.clock import ClockPage
 from mrcfabric.control_message import Realm
 from orchestrator.hosts.clock import relay
-from orchestrator.hosts.placement.layout import Layout, ProcessPlan
+from orchestrator.hosts.placement.layout import SWITCHD_ENTRY, Layout, ProcessPlan
 from orchestrator.hosts.placement.site import LEADER
 from orchestrator.process.launcher import Child, Launcher
 from orchestrator.process.run_folder import is_full
+from orchestrator.process.shared_processes import Rider, SharedProcesses
 
 RELAY = "relay"
 HEARD_WALL_S = 20.0
@@ -51,16 +52,19 @@ class Share(Protocol):
         """Whether the disk there is full. Daemons go on, but lose lines of their logs."""
         ...
 
-    async def spawn(self, plan: ProcessPlan, tables: Any, orders: dict[int, int]) -> Child:
-        """Start a process of the fabric. Raises ProcessFailedError.
+    async def spawn(self, plan: ProcessPlan, tables: Mapping[str, Any], orders: dict[int, int]) -> list[Child]:
+        """Start daemons of one process of the fabric, and the process if it does not run. Raises ProcessFailedError.
 
-        `orders`: slot -> how many births and deaths the leader has ordered. The page there must know of all of them
-        first.
+        `tables`: node -> its configuration. `orders`: slot -> how many births and deaths the leader has ordered. The
+        page there must know of all of them first.
         """
         ...
 
-    async def signal(self, child: Child, number: int) -> bool:
-        """Signal a process of this share; False when it has ended."""
+    async def signal(self, child: Child, number: int, *, whole: bool = False) -> bool:
+        """Signal a process of this share; False when it has ended.
+
+        A daemon that shares its process ends alone, whatever the signal; `whole`: the process gets the signal.
+        """
         ...
 
     async def spawn_worker(
@@ -166,6 +170,31 @@ async def open_descriptors(
     return Descriptors(held[0], held[1], held[2], dict(zip(doorbells, held[3:], strict=True)))
 
 
+async def start_daemons(
+    launcher: Launcher,
+    shared: SharedProcesses,
+    plan: ProcessPlan,
+    tables: Mapping[str, Any],
+    descriptors: Descriptors,
+    log: Callable[[str], Path],
+) -> list[Child]:
+    """Start daemons of one process, `tables` node by node. Raises ProcessFailedError."""
+    if not plan.shared:
+        [table] = tables.values()
+        arguments = [table] if plan.entry == SWITCHD_ENTRY else table
+        return [await launcher.spawn(plan.name, plan.entry, arguments, log=log(plan.name))]
+    settings = {
+        "title": plan.title,
+        "page_fd": descriptors.page,
+        "doorbell_fd": descriptors.doorbells[plan.name],
+        "agent_doorbell_fd": descriptors.agent_doorbell,
+        "alive_fd": descriptors.alive,
+        "crowd": max(table["crowd"] for table in tables.values()),
+    }
+    riders = [Rider(node, table, log(node)) for node, table in tables.items()]
+    return await shared.board(plan.name, plan.entry, settings, riders, log(plan.name))
+
+
 class LocalShare:
     """The leader's own host."""
 
@@ -175,19 +204,24 @@ class LocalShare:
         self.folder = folder
         self.descriptors = Descriptors(-1, -1, -1, {})
         self._launcher = launcher
+        self._shared = SharedProcesses(launcher)
 
     @property
     def full(self) -> bool:
         """See `Share`."""
         return is_full(self.folder)
 
-    async def spawn(self, plan: ProcessPlan, tables: Any, orders: dict[int, int]) -> Child:
+    async def spawn(self, plan: ProcessPlan, tables: Mapping[str, Any], orders: dict[int, int]) -> list[Child]:
         """See `Share`. `orders` needs no wait: the leader gives its orders in this host's own page."""
-        return await self._launcher.spawn(plan.name, plan.entry, tables, log=self.folder / "logs" / f"{plan.name}.log")
+        return await start_daemons(
+            self._launcher, self._shared, plan, tables, self.descriptors,
+            lambda name: self.folder / "logs" / f"{name}.log",
+        )  # fmt: skip
 
-    async def signal(self, child: Child, number: int) -> bool:
+    async def signal(self, child: Child, number: int, *, whole: bool = False) -> bool:
         """See `Share`."""
-        return await self._launcher.signal(child, number)
+        alone = child.seat is None or whole
+        return await (self._launcher.signal(child, number) if alone else self._shared.end(child))
 
     async def spawn_worker(
         self, name: str, entry: str, arguments: Any, preload: Sequence[str], channel: socket.socket | None

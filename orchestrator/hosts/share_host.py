@@ -19,14 +19,22 @@ from mrcfabric.clock import ClockPage
 from mrcfabric.control_message import Realm
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
-from orchestrator.hosts.placement.layout import NICD_ENTRY, PRELOADED, SWITCHD_ENTRY, Layout
+from orchestrator.hosts.placement.layout import (
+    COMPANY_ENTRY,
+    NICD_ENTRY,
+    PRELOADED,
+    SWITCHD_ENTRY,
+    Layout,
+    ProcessPlan,
+)
 from orchestrator.hosts.placement.site import Site, Sites
 from orchestrator.hosts.remote_workers import Workers
-from orchestrator.hosts.share import RELAY, Descriptors, RelayProcess, open_descriptors
+from orchestrator.hosts.share import RELAY, Descriptors, RelayProcess, open_descriptors, start_daemons
 from orchestrator.process import log_bounds, ports, run_folder
 from orchestrator.process.host_lease import LEASE_S, UNHEARD_S, beat_s
 from orchestrator.process.launcher import Child, Launcher, ProcessFailedError, last_line
 from orchestrator.process.run_folder import RunFolder
+from orchestrator.process.shared_processes import SharedProcesses
 
 ORDER_POLL_S = 0.002
 ORDER_WALL_S = 10.0
@@ -35,7 +43,7 @@ FADE_WALL_S = UNHEARD_S + 2 * beat_s(LEASE_S)
 """The status file of a share may say that the leader is heard for so long after the leader's last message."""
 FADE_POLL_S = 0.05
 CHUNK_BYTES = 1 << 20
-STARTED = {NICD_ENTRY, SWITCHD_ENTRY}
+STARTED = {NICD_ENTRY, SWITCHD_ENTRY, COMPANY_ENTRY}
 """The daemons a share starts, beside workers. It starts nothing else, whatever its leader names."""
 _STATUS = "share.json"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -56,6 +64,7 @@ class ShareHost:
         self.realm = realm
         self.number = number
         self._launcher = Launcher()
+        self._shared = SharedProcesses(self._launcher)
         self._workers = Workers(self._launcher, self._log)
         self.ops: Mapping[str, Callable[[dict[str, Any]], Awaitable[Any]]] = {
             "machine": self._machine,
@@ -147,7 +156,9 @@ class ShareHost:
             request["nodes_per_process"],
             frozenset(request["alone"]),
         )
-        self._layout = layout = Layout(topology, request["pack"], sites, port_base=request["port_base"])
+        self._layout = layout = Layout(
+            topology, request["pack"], sites, port_base=request["port_base"], cores=request["cores"]
+        )
         own = sites.sites[self.number]
         ports.check_own(own.control, own.data)
         path = self._run_dir / topology.name
@@ -189,20 +200,20 @@ class ShareHost:
         assert self._relay.child is not None
         return self._adopt(self._relay.child)
 
-    async def _spawn(self, request: dict[str, Any]) -> list[int]:
-        """Start a process, once the page has received the leader's orders that its nodes be born."""
+    async def _spawn(self, request: dict[str, Any]) -> list[list[int]]:
+        """Start daemons of a process, once the page has received the leader's orders that they be born."""
         assert self._page is not None, "furnish first"
-        assert self._folder is not None, "furnish first"
-        page, name, entry = self._page, request["name"], request["entry"]
-        if entry not in STARTED:
-            raise ConfigError(f"process {name}", f"{entry} is no daemon of ours")
+        page, tables = self._page, request["tables"]
+        plan = ProcessPlan(request["name"], request["entry"], tuple(request["nodes"]), self.number)
+        if plan.entry not in STARTED:
+            raise ConfigError(f"process {plan.name}", f"{plan.entry} is no daemon of ours")
         deadline_s = time.monotonic() + ORDER_WALL_S
         while any(page.orders(slot) < orders for slot, orders in request["orders"].items()):
             if time.monotonic() > deadline_s:
-                raise ProcessFailedError(f"{name}: the page has not heard of its birth")
+                raise ProcessFailedError(f"{plan.name}: the page has not heard of its birth")
             await asyncio.sleep(ORDER_POLL_S)
-        child = await self._launcher.spawn(name, entry, request["arguments"], log=self._log(name))
-        return self._adopt(child)
+        children = await start_daemons(self._launcher, self._shared, plan, tables, self._descriptors, self._log)
+        return [self._adopt(child) for child in children]
 
     def bound_logs(self) -> None:
         """Shorten logs that have grown too long."""
@@ -232,15 +243,20 @@ class ShareHost:
                 self._over(f"the relay has ended: {child.how_it_ended()}")
 
     def _reached(self, child: Child) -> dict[int, list[int]]:
-        """Slot -> what our process has reached and counted: the relay may not have sent that yet."""
-        assert self._layout is not None
-        page = self._page
+        """Slot -> what our daemon has reached and counted: the relay may not have sent that yet."""
+        layout, page = self._layout, self._page
+        assert layout is not None
         assert page is not None
-        nodes = next((plan.nodes for plan in self._layout.processes if plan.name == child.name), ())
-        return {(slot := self._layout.slot(node)): page.reached(slot) + page.tally(slot) for node in nodes}
+        if child.name not in layout.process_of:
+            return {}
+        slot = layout.slot(child.name)
+        return {slot: page.reached(slot) + page.tally(slot)}
 
     async def _signal(self, request: dict[str, Any]) -> bool:
-        return await self._launcher.signal(self._children[request["child"]], request["number"])
+        child = self._children[request["child"]]
+        if child.seat is not None and not request["whole"]:
+            return await self._shared.end(child)
+        return await self._launcher.signal(child, request["number"])
 
     async def _read(self, request: dict[str, Any]) -> dict[str, Any]:
         """A part of a file of the run folder: the leader copies logs with it."""

@@ -15,6 +15,11 @@ The protocol: one Unix SOCK_SEQPACKET pair, one msgpack map per packet, descript
     spawn   {id, entry, log, body_bytes} + the argument (a memfd with msgpack), then the child's own -> {id, pid}
     kill    {id, pid, signal}: to a child that has not been reaped -> {id, alive}
 and, unasked, {died: pid, status: wait status}. A failed request is answered {id, error}.
+
+A child that several daemons share (`mrcfabric.company`) is spawned with {company: true}: the last of its own
+descriptors is its end of a channel. Then
+    pass    {id, pid, order} + descriptors of the order -> {id, alive}
+hands an order to it, and what it says comes unasked as {said: pid, ...}; its death comes after all that it has said.
 """
 
 import contextlib
@@ -57,6 +62,9 @@ class ForkServer:
     def __init__(self, agent: socket.socket) -> None:
         self._agent = agent
         self._children: set[int] = set()
+        self._channels: dict[int, socket.socket] = {}
+        """Child that daemons share -> our end of its channel."""
+        self._selector = selectors.DefaultSelector()
         self._held: set[int] = set()
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._ops: dict[str, Callable[[dict[str, Any], list[int]], dict[str, Any]]] = {
@@ -65,21 +73,25 @@ class ForkServer:
             "preload": self._preload,
             "spawn": self._spawn,
             "kill": self._kill,
+            "pass": self._pass,
         }
 
     def serve(self) -> None:
         """Answer until the agent closes its end. Then kill and reap all children."""
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
-        with selectors.DefaultSelector() as selector:
+        with self._selector as selector:
             selector.register(self._agent, selectors.EVENT_READ)
             selector.register(self._wake_read, selectors.EVENT_READ)
             while True:
-                ready = {key.fileobj for key, _ in selector.select()}
+                ready = {key.fileobj: key.data for key, _ in selector.select()}
                 if self._wake_read in ready:
                     with contextlib.suppress(BlockingIOError):
                         os.read(self._wake_read, 4096)
                     self._reap()
+                for pid in ready.values():
+                    if pid is not None:
+                        self._listen(pid)
                 if self._agent in ready and not self._answer():
                     break
         self._kill_all()
@@ -125,10 +137,20 @@ class ForkServer:
     def _spawn(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         self_pid = os.getpid()
         bound_read, bound_write = os.pipe()
+        channel = None
+        if request.get("company"):
+            channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            channel.setblocking(False)
+            fds = [*fds, theirs.detach()]
         pid = os.fork()
         if pid == 0:
+            if channel is not None:
+                channel.close()
             self._become(request, fds, self_pid, (bound_read, bound_write))
         self._children.add(pid)
+        if channel is not None:
+            self._channels[pid] = channel
+            self._selector.register(channel, selectors.EVENT_READ, pid)
         for fd in (*fds, bound_write):
             os.close(fd)
         # A child that is stopped before it has called `die_with_parent` would outlive us: wait until it has.
@@ -145,6 +167,8 @@ class ForkServer:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             for fd in (self._agent.fileno(), self._wake_read, self._wake_write, *bound):
                 os.close(fd)
+            for channel in self._channels.values():
+                channel.close()
             _redirect(request["log"])
             module, _, name = request["entry"].partition(":")
             body, *own = fds
@@ -172,6 +196,35 @@ class ForkServer:
             os.kill(request["pid"], request["signal"])
         return {"alive": alive}
 
+    def _pass(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        channel = self._channels.get(request["pid"])
+        try:
+            if channel is not None:
+                socket.send_fds(channel, [msgpack.packb(request["order"])], fds)
+        except (BrokenPipeError, ConnectionError):
+            channel = None  # it has just died, and will be reaped
+        finally:
+            for fd in fds:
+                os.close(fd)
+        return {"alive": channel is not None}
+
+    def _listen(self, pid: int) -> None:
+        """Pass on what a child that daemons share has said, up to its end."""
+        channel = self._channels.get(pid)
+        while channel is not None:
+            try:
+                packet = channel.recv(PACKET_BYTES_MAX)
+            except BlockingIOError:
+                return
+            except ConnectionError:
+                packet = b""
+            if not packet:
+                self._selector.unregister(channel)
+                channel.close()
+                del self._channels[pid]
+                return
+            self._tell({**msgpack.unpackb(packet), "said": pid})
+
     def _reap(self) -> None:
         while self._children:
             try:
@@ -181,6 +234,7 @@ class ForkServer:
             if pid == 0:
                 return
             self._children.discard(pid)
+            self._listen(pid)
             self._tell({"died": pid, "status": status})
 
     def _kill_all(self) -> None:

@@ -14,7 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,10 +36,11 @@ class ProcessFailedError(Exception):
 
 @dataclass(slots=True)
 class Child:
-    """One process that the fork server started."""
+    """One process that the fork server started, or one daemon in a process that several share."""
 
     name: str
     pid: int
+    """The process; daemons that share it have the same."""
     log: Path | None
     ended: asyncio.Future[int] = field(repr=False)
     """Done when it has ended: the exit code, or minus the signal."""
@@ -47,6 +48,8 @@ class Child:
     """The last line of its log, if that is on another host."""
     asked_for: bool = False
     """Whether it ended because somebody asked to kill the whole share of its host."""
+    seat: int | None = None
+    """Which daemon of a shared process it is (`orchestrator.process.shared_processes`); None: it is a process."""
 
     @property
     def alive(self) -> bool:
@@ -60,6 +63,19 @@ class Child:
         if not last and code not in (0, -signal.SIGKILL) and self.log is not None:
             last = last_line(self.log)
         return f"{text}: {last}" if last else text
+
+
+@contextlib.contextmanager
+def _in_memory(data: Any) -> Iterator[tuple[int, int]]:
+    """A memfd that holds data, packed, and its size."""
+    packed = msgpack.packb(data)
+    body = os.memfd_create("mrcfabric-arguments")
+    try:
+        with os.fdopen(os.dup(body), "wb") as out:
+            out.write(packed)
+        yield body, len(packed)
+    finally:
+        os.close(body)
 
 
 class Launcher:
@@ -76,6 +92,8 @@ class Launcher:
         self._log: Path | None = None
         self.on_death: Callable[[Child], None] = lambda _child: None
         """Called once per child that ends before `stop`."""
+        self.on_said: Callable[[int, dict[str, Any]], None] = lambda _pid, _said: None
+        """Called with what a process that daemons share says, and its id."""
         self.on_lost: Callable[[str], None] = lambda _why: None
         """Called when the fork server itself has ended, and every child with it."""
         self.alive_read, self._alive_write = os.pipe2(os.O_CLOEXEC)
@@ -151,27 +169,30 @@ class Launcher:
         await self._ask({"op": "preload", "modules": list(modules)})
 
     async def spawn(
-        self, name: str, entry: str, arguments: Any, *, log: Path | None = None, fds: Sequence[int] = ()
+        self,
+        name: str,
+        entry: str,
+        arguments: Any,
+        *,
+        log: Path | None = None,
+        fds: Sequence[int] = (),
+        company: bool = False,
     ) -> Child:
         """Fork a process that runs `entry` ("module:function") as `function(arguments, numbers of fds)`.
 
-        `arguments` is any data that msgpack takes, of any size. Raises ProcessFailedError when the fork fails.
+        `arguments` is any data that msgpack takes, of any size. `company`: it gets a channel, as the last of its
+        descriptors, for `pass_on` and `on_said`. Raises ProcessFailedError when the fork fails.
         """
         assert self._loop is not None, "attach first"
-        packed = msgpack.packb(arguments)
-        body = os.memfd_create("mrcfabric-arguments")
-        try:
-            with os.fdopen(os.dup(body), "wb") as out:
-                out.write(packed)
+        with _in_memory(arguments) as (body, size):
             request = {
                 "op": "spawn",
                 "entry": entry,
                 "log": None if log is None else str(log),
-                "body_bytes": len(packed),
+                "body_bytes": size,
+                "company": company,
             }
             answer = await self._ask(request, [body, *fds])
-        finally:
-            os.close(body)
         child = Child(name, answer["pid"], log, self._loop.create_future())
         self._children[child.pid] = child
         if child.pid in self._early_deaths:
@@ -183,6 +204,18 @@ class Launcher:
         if not child.alive:
             return False
         return bool((await self._ask({"op": "kill", "pid": child.pid, "signal": number}))["alive"])
+
+    async def pass_on(self, pid: int, op: str, body: Any = None, **order: Any) -> bool:
+        """Pass an order to a process that has a channel. Returns False when it has ended.
+
+        `body`: data of any size that msgpack takes; the order then has `body_bytes`, and a memfd beside it.
+        """
+        if body is None:
+            answer = await self._ask({"op": "pass", "pid": pid, "order": {"op": op, **order}})
+        else:
+            with _in_memory(body) as (memory, size):
+                answer = await self._ask({"op": "pass", "pid": pid, "order": {"op": op, "body_bytes": size}}, [memory])
+        return bool(answer["alive"])
 
     def say_goodbye(self) -> None:
         """Close the pipe. Every child notices and stops by itself."""
@@ -267,7 +300,9 @@ class Launcher:
                 self._lost()
                 return
             message = msgpack.unpackb(packet)
-            if "died" in message:
+            if "said" in message:
+                self.on_said(message["said"], message)
+            elif "died" in message:
                 self._bury(message["died"], os.waitstatus_to_exitcode(message["status"]))
             elif (answer := self._answers.get(message["id"])) is not None and not answer.done():
                 answer.set_result(message)
@@ -279,6 +314,10 @@ class Launcher:
             self._early_deaths[pid] = code
             return
         child.ended.set_result(code)
+        self.tell_of_death(child)
+
+    def tell_of_death(self, child: Child) -> None:
+        """Call `on_death`, unless everything ends."""
         if not self._closing:
             self.on_death(child)
 

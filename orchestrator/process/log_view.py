@@ -1,4 +1,4 @@
-"""Reads a node's log: its own file, or its lines in the file of the process that it shares.
+"""Reads a log: that of a node, or of a process that nodes share.
 
 Daemons write one line per event, the node's name first. Owns nothing but the reading; `run_folder` owns the files.
 """
@@ -9,12 +9,10 @@ from collections import deque
 from pathlib import Path
 
 from mrcfabric.errors import ConfigError
-from mrcfabric.naming import parse_name, shown
+from mrcfabric.naming import shown
 
 TAIL_BYTES_MAX = 16 << 20
 """Older lines of a longer file are not read."""
-HEAD_BYTES = 1 << 18
-"""Every daemon of a shared process writes a line within the first so many bytes of its log."""
 
 
 class LogView:
@@ -23,12 +21,6 @@ class LogView:
     def __init__(self, folder: Path, node: str) -> None:
         logs = folder / "logs"
         self._path = logs / f"{node}.log"
-        self._prefix = ""
-        parsed = parse_name(node)
-        if parsed is not None and parsed.tier != "nic" and not self._path.exists():
-            self._prefix = f"{node} "
-            shared = (path for path in sorted(logs.glob(f"p{parsed.plane}*.log")) if _begins(path, self._prefix))
-            self._path = next(shared, self._path)
         if "/" in node or not self._path.exists():
             raise ConfigError(shown(node), f"has no log in {logs}", _hint(node, logs))
         self._offset = 0
@@ -48,14 +40,7 @@ class LogView:
             data = log.read()
         self._offset += len(data)
         *whole, self._rest = (self._rest + data).split(b"\n")
-        lines = [line.decode(errors="replace") for line in whole]
-        return [line for line in lines if line.startswith(self._prefix)]
-
-
-def _begins(path: Path, prefix: str) -> bool:
-    """Whether one of the first lines begins with this."""
-    with path.open("rb") as log:
-        return any(line.startswith(prefix.encode()) for line in log.read(HEAD_BYTES).splitlines())
+        return [line.decode(errors="replace") for line in whole]
 
 
 def _hint(node: str, logs: Path) -> str:

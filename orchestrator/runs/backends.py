@@ -11,8 +11,7 @@ from typing import TypeAlias
 
 from mrcfabric.errors import ConfigError
 from orchestrator.fabric.launched import LaunchedFabric
-from orchestrator.faults.checks import DEADLY
-from orchestrator.faults.kinds import KINDS, Target, no_hosts
+from orchestrator.faults.kinds import no_hosts
 from orchestrator.hosts.cluster import Cluster
 from orchestrator.hosts.placement.layout import Pack
 from orchestrator.runs.backend import Backend
@@ -44,15 +43,10 @@ def launched(
 ) -> OpenBackend:
     """Daemons of its own, on this host or on those of `cluster`, which end with the run, however that ends.
 
-    Raises ConfigError when a switch is to die that shares its process, and for faults about hosts where the plan knows
-    of none. Entering it raises ConfigError or
+    Raises ConfigError for faults about hosts where the plan knows of none. Entering it raises ConfigError or
     ProcessFailedError as `Fabric.launch` does.
     """
     _check_hosts(plan)
-    if pack != "none":
-        _check_deaths(plan, f"--pack {pack}", "none")
-    elif cluster is not None and cluster.sites.nodes_per_process > 1:
-        _check_deaths(plan, f"{cluster.sites.nodes_per_process} switches per process", "1", cluster.sites.alone)
 
     @asynccontextmanager
     async def open_backend() -> AsyncIterator[tuple[Plan, Backend]]:
@@ -66,15 +60,6 @@ def launched(
                 await backend.close()
 
     return open_backend
-
-
-def _check_deaths(plan: Plan, where: str, hint: str, alone: frozenset[str] = frozenset()) -> None:
-    """A death takes a process, and with it whoever else is in there; those in `alone` have one to themselves."""
-    for fault in plan.all_faults:
-        if alone.issuperset(fault.struck):
-            continue
-        if fault.kind in DEADLY and KINDS[fault.kind].target in (Target.SWITCH, Target.HOST):
-            raise ConfigError(where, f"{fault.id} lets a switch die, and others share its process", hint)
 
 
 def _check_hosts(plan: Plan) -> None:

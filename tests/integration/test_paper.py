@@ -28,10 +28,6 @@ SCENARIOS = sorted(path.stem for path in EXAMPLES.glob("*.yaml") if path.stem !=
 SCENARIO_WALL_S = 840
 """On daemons, beside the same in virtual time and whatever else the machine does."""
 NOT_HELD = "an expectation did not hold"
-SWITCHES_DIE = ("four-t1s-reboot", "t0-down", "t1-down-and-reboot")
-"""These have a process for each daemon, since a switch that shares its process cannot die alone. In the others the
-switches of a plane share one, which takes a quarter less CPU; the trace is the same."""
-
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 
@@ -59,9 +55,8 @@ def invoke(*arguments: object) -> Result:
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_scenario_holds_on_both_backends_with_one_trace(name: str, tmp_path: Path) -> None:
     words = ("run", EXAMPLES / f"{name}.yaml", "--trace", "--plain", "--report")
-    pack = "none" if name in SWITCHES_DIE else "plane"
     udp = subprocess.Popen(
-        [MRCFABRIC, *words, tmp_path / "udp", "--run-dir", tmp_path / "run", "--pack", pack],
+        [MRCFABRIC, *words, tmp_path / "udp", "--run-dir", tmp_path / "run", "--pack", "plane"],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
     with udp:

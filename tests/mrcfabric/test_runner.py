@@ -136,7 +136,7 @@ async def test_time_that_stands_still_at_odd_instants_gives_the_same_trace(row: 
         assert row.traces[name].digest() == expected.digest(), name
 
 
-async def test_a_process_that_pauses_changes_nothing_but_the_pace(row: Row) -> None:
+async def test_a_node_that_pauses_changes_nothing_but_the_pace(row: Row) -> None:
     pauses: list[float] = []
     early: list[float] = []
     until_s = 0.0
@@ -150,8 +150,8 @@ async def test_a_process_that_pauses_changes_nothing_but_the_pace(row: Row) -> N
             until_s = time.monotonic() + pauses[-1] / 2  # timers are no better than a millisecond
             return pauses[-1]
 
-    row.runners[1].brake = Counted()
-    row.runners[1].brake.tell([[1_000, END_NS, SHARE_PPM_MIN]])
+    row.drives[1].brake = Counted()
+    row.drives[1].brake.tell([[1_000, END_NS, SHARE_PPM_MIN]])
     row.wake()
     await row.reach(END_NS)
     assert sum(pause_s > 0 for pause_s in pauses) > 10

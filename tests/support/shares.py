@@ -12,8 +12,11 @@ from typing import Any
 from mrcfabric.topology import Topology
 from orchestrator.hosts.cluster import Cluster
 from orchestrator.hosts.host_start import Host
+from orchestrator.hosts.placement.layout import ProcessPlan
 from orchestrator.hosts.placement.site import Site, Sites
+from orchestrator.hosts.share import Share
 from orchestrator.process import run_folder
+from orchestrator.process.launcher import Child
 from tests.orchestrator.running import is_gone
 
 ROOT = Path(__file__).parents[2]
@@ -52,6 +55,12 @@ class Agent:
         except TimeoutError:
             self.process.kill()
         await self._waiting
+
+
+async def spawned(share: Share, plan: ProcessPlan, arguments: Any) -> Child:
+    """A process of one daemon that a share has started."""
+    [child] = await share.spawn(plan, {plan.nodes[0]: arguments}, {})
+    return child
 
 
 async def say(launch: bytes, log: Path) -> tuple[asyncio.subprocess.Process, dict[str, Any]]:

@@ -7,23 +7,28 @@ configuration; `orchestrator.fabric` starts the daemons.
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import PortLink, Topology
 from orchestrator.hosts.placement.frames import frame_bytes
+from orchestrator.hosts.placement.partition import partition
 from orchestrator.hosts.placement.site import LEADER, LOOPBACK, Sites
 from orchestrator.hosts.placement.weights import ports
 from orchestrator.process.ports import PORT_END, PORT_MIN
 
-Pack: TypeAlias = Literal["none", "plane"]
+Pack: TypeAlias = Literal["none", "plane", "cores", "auto"]
 Address: TypeAlias = tuple[str, int]
 
-PACKS: tuple[Pack, ...] = ("none", "plane")
+PACKS: tuple[Pack, ...] = ("none", "plane", "cores", "auto")
+AUTO_DAEMONS_PER_CORE: Final = 4
+"""With more daemons per core on any host, `auto` is `cores`, else `none`."""
 
 NICD_ENTRY = "nicd.daemon:run_nicd"
 SWITCHD_ENTRY = "switchd.daemon:run_switchd"
+COMPANY_ENTRY = "orchestrator.hosts.company_process:run"
 PRELOADED = ("orchestrator.hosts.warmup:warm_up",)
 """Called in the fork server before its first fork. It imports both daemons' modules."""
 
@@ -33,16 +38,29 @@ class ProcessPlan:
     """One process and the daemons in it."""
 
     name: str
-    """The name of the first node, or of the plane (`p3`) if it holds all switches of the plane."""
+    """The name of its node. Of a process that several share: the plane (`p3`) if it holds all switches of the plane,
+    `core-2` if it was cut by cores, else the first node and `+`."""
     entry: str
     nodes: tuple[str, ...]
     site: int = 0
     """The number of its host."""
 
     @property
-    def packs_switches(self) -> bool:
-        """Whether the entry takes a list of configurations."""
-        return self.entry == SWITCHD_ENTRY
+    def shared(self) -> bool:
+        """Whether several daemons share it (`orchestrator.process.shared_processes`)."""
+        return self.entry == COMPANY_ENTRY
+
+    @property
+    def title(self) -> str:
+        """What `ps` shows of a shared process."""
+        kinds = {"nic" if node.startswith("h") else "switch" for node in self.nodes}
+        return {"nic": "nicd", "switch": "switchd"}.get("+".join(kinds), "fabricd") + f" {self.name}"
+
+
+PACK_HINT: Final = (
+    "none: a process per daemon; plane: one per plane; cores: one per core; auto: by cores beyond "
+    f"{AUTO_DAEMONS_PER_CORE} daemons per core"
+)
 
 
 def pack_of(text: str) -> Pack:
@@ -50,7 +68,16 @@ def pack_of(text: str) -> Pack:
     for pack in PACKS:
         if pack == text:
             return pack
-    raise ConfigError(f"--pack {text}", "no such packing", "none: a process per daemon; plane: one per plane")
+    raise ConfigError(f"--pack {text}", "no such packing", PACK_HINT)
+
+
+def settled(topology: Topology, pack: Pack, sites: Sites, cores: Sequence[int]) -> Pack:
+    """The packing that `auto` comes to on hosts with so many cores; any other as it is."""
+    if pack != "auto":
+        return pack
+    crowds = Counter(map(sites.number, topology.node_names()))
+    few = all(daemons <= AUTO_DAEMONS_PER_CORE * cores[site] for site, daemons in crowds.items())
+    return "none" if few else "cores"
 
 
 def host_ports(*, several: bool) -> int:
@@ -94,13 +121,31 @@ def check_size(topology: Topology, sites: Sites) -> None:
         )
 
 
-def processes_of(topology: Topology, pack: Pack, sites: Sites) -> list[ProcessPlan]:
-    """Every process of the fabric, NICs first.
+def processes_of(topology: Topology, pack: Pack, sites: Sites, cores: Sequence[int] = ()) -> list[ProcessPlan]:
+    """Every process of the fabric. `cores`: how many each host has, by its number; for `cores` and `auto`."""
+    if (pack := settled(topology, pack, sites, cores)) == "cores":
+        return _by_cores(topology, sites, cores)
+    return _by_plane(topology, pack, sites)
 
-    A NIC always has a process of its own. A switch shares one only with switches of its plane on the same host. The
-    process has the name of the plane if it holds all its switches, or else of its first node.
-    """
-    plans = [ProcessPlan(name, NICD_ENTRY, (name,), sites.number(name)) for name in topology.nic_names()]
+
+def _by_cores(topology: Topology, sites: Sites, cores: Sequence[int]) -> list[ProcessPlan]:
+    """On each host as many processes as it has cores, NICs and switches in all of them."""
+    there: dict[int, list[str]] = {}
+    for node in topology.node_names():
+        there.setdefault(sites.number(node), []).append(node)
+    parts = [(site, part) for site in sorted(there) for part in partition(topology, there[site], cores[site])]
+    return [_process(f"core-{number}", part, site) for number, (site, part) in enumerate(parts)]
+
+
+def _process(name: str, nodes: tuple[str, ...], site: int) -> ProcessPlan:
+    if len(nodes) > 1:
+        return ProcessPlan(name, COMPANY_ENTRY, nodes, site)
+    return ProcessPlan(nodes[0], NICD_ENTRY if nodes[0].startswith("h") else SWITCHD_ENTRY, nodes, site)
+
+
+def _by_plane(topology: Topology, pack: Pack, sites: Sites) -> list[ProcessPlan]:
+    """NICs first: each has a process of its own. A switch shares one only with switches of its plane on its host."""
+    plans = [_process(name, (name,), sites.number(name)) for name in topology.nic_names()]
     switches = list(topology.switch_names())
     size = topology.switches_per_plane
     most = sites.nodes_per_process if pack == "none" else size
@@ -111,9 +156,8 @@ def processes_of(topology: Topology, pack: Pack, sites: Sites) -> list[ProcessPl
         for site, names in sorted(shares.items()):
             alone = [(name,) for name in names if name in sites.alone]
             others = [name for name in names if name not in sites.alone]
-            for nodes in (*alone, *(tuple(others[first : first + most]) for first in range(0, len(others), most))):
-                whole = len(nodes) == size and most > 1
-                plans.append(ProcessPlan(f"p{plane}" if whole else nodes[0], SWITCHD_ENTRY, nodes, site))
+            parts = (*alone, *(tuple(others[first : first + most]) for first in range(0, len(others), most)))
+            plans += [_process(f"p{plane}" if len(nodes) == size else f"{nodes[0]}+", nodes, site) for nodes in parts]
     return plans
 
 
@@ -128,6 +172,8 @@ class Layout:
     """Where the agent serves HTTP."""
     port_base: int = 0
     """First number of the port block; set once it is reserved."""
+    cores: Sequence[int] = ()
+    """How many cores each host has, by its number; for the packings that ask for them."""
     processes: list[ProcessPlan] = field(init=False)
     ports: dict[str, list[PortLink]] = field(init=False)
     """Every node's cables, nodes in slot order."""
@@ -144,7 +190,8 @@ class Layout:
 
     def __post_init__(self) -> None:
         topology = self.topology
-        self.processes = processes_of(topology, self.pack, self.sites)
+        self.pack = settled(topology, self.pack, self.sites, self.cores)
+        self.processes = processes_of(topology, self.pack, self.sites, self.cores)
         self.process_of = {node: plan.name for plan in self.processes for node in plan.nodes}
         self.ports = {name: topology.ports(name) for name in topology.node_names()}
         self._firsts, self.port_count = _numbered(topology, self.sites)

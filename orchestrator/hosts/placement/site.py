@@ -6,7 +6,7 @@ Plain data. `orchestrator.hosts.placement.placement` says how nodes are placed, 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mrcfabric.errors import RefusedError
+from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
 from orchestrator.faults.host_map import ONE_HOST, HostMap
 
@@ -28,6 +28,8 @@ class Site:
     """Such as `rack=a`; faults can name hosts by them."""
     mtu: int | None = None
     """Largest IP packet to the other hosts, from the inventory; None: not given there."""
+    cores: int | None = None
+    """From the inventory; None: not given there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,14 @@ class Sites:
     def site(self, node: str) -> Site:
         """A node's host."""
         return self.sites[self.number(node)]
+
+    def cores(self, here: int) -> list[int]:
+        """How many cores each host has; `here`: this one, the leader's. Raises ConfigError where nobody knows."""
+        known = [site.cores or (here if number == LEADER else 0) for number, site in enumerate(self.sites)]
+        if 0 in known:
+            name = self.sites[known.index(0)].name
+            raise ConfigError(f"host {name}", "nobody knows how many cores it has", "set `cores` in the inventory")
+        return known
 
     def host_map(self, topology: Topology) -> HostMap:
         """Maps nodes to hosts, to resolve faults about hosts; `ONE_HOST` if there is one host only."""

@@ -18,6 +18,7 @@ STATUS: dict[str, Any] = {
     "prometheus": None,
     "ports": [10048, 10360],
     "processes": 56,
+    "pack": "none",
     "hosts": [],
     "host_pairs": [],
     "warnings": [],
@@ -48,6 +49,11 @@ STATUS: dict[str, Any] = {
     },
     "totals": {"data_packets": 0, "drops": 0},
 }
+
+
+def test_which_packing_runs() -> None:
+    first = render_status(STATUS | {"pack": "cores", "processes": 2}).splitlines()[0]
+    assert first == "fabric demo: 56 of 56 daemons run in 2 processes, packed by cores, agent pid 4711"
 
 
 def test_a_healthy_idle_fabric() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.errors import ConfigError
 from orchestrator.fabric import Fabric
 from orchestrator.faults.fault import once
 from orchestrator.hosts.placement.layout import port_count
@@ -18,6 +18,7 @@ from orchestrator.process import answer_wait, ports
 from orchestrator.process.launcher import Child, Launcher, ProcessFailedError
 from orchestrator.process.ports import PortBlock
 from tests.orchestrator.running import (
+    DEADLINE_S,
     MESSAGE_BYTES,
     SMALL,
     T0,
@@ -25,6 +26,7 @@ from tests.orchestrator.running import (
     idle_totals,
     pids_of,
 )
+from tests.support.wait import eventually
 
 pytestmark = pytest.mark.integration
 
@@ -42,15 +44,15 @@ async def test_a_daemon_that_cannot_start_is_one_clear_message(tmp_path: Path, m
     assert {path.name for path in (tmp_path / "small").iterdir()} == {"lock", "logs"}
 
 
-async def test_switches_packed_by_plane_cannot_die_alone(tmp_path: Path) -> None:
+async def test_switches_packed_by_plane_work_and_die_alone(tmp_path: Path) -> None:
     async with Fabric.launch(SMALL, tmp_path / "small", pack="plane") as fabric:
         assert len(set(pids_of(fabric))) == 2 + 2 + 1
         write = await connect(fabric)
         await fabric.command("h000", "post_write", {**write, "wr_id": 1})
         assert (await idle_totals(fabric))["bytes_placed"] == MESSAGE_BYTES
-        with pytest.raises(RefusedError, match="shares its process with 3 other switches; launch with --pack none"):
-            await fabric.inject(once("t0_down", T0, at_ns=fabric.soon_ns()))
-        assert fabric.alive(T0)
+        await fabric.inject(once("switch_crash", T0, at_ns=fabric.soon_ns()))
+        await eventually(lambda: not fabric.alive(T0), DEADLINE_S)
+        assert [node for node in SMALL.node_names() if not fabric.alive(node)] == [T0]
 
 
 async def test_a_daemon_that_is_stopped_for_a_while_is_waited_for(

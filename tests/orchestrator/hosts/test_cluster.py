@@ -205,7 +205,7 @@ async def test_a_share_that_was_killed_is_started_anew_and_knows_everything(
         assert await former.ended == "exit code -9"
         await eventually(lambda: all(map(is_gone, pids)), DEADLINE_S)
         with pytest.raises(ProcessFailedError, match="host vm1 is lost: it was killed, as asked"):
-            await cluster.fetch_log(fabric.daemons.member(gone[0]).process)
+            await cluster.fetch_log(gone[0])
         await cluster.kill_share(1)
 
         # One that cannot be reached is ended again, and the host as lost as before.

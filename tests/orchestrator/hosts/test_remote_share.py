@@ -18,7 +18,7 @@ from orchestrator.process.keyed_stream import HUNG_UP, Endpoint, KeyedStream
 from orchestrator.process.launcher import Child, ProcessFailedError
 from tests.orchestrator.hosts.test_share_agent import LEASE_S, SECRET, SETTINGS, SLEEPER, launch
 from tests.orchestrator.running import DEADLINE_S
-from tests.support.shares import Line, ended, start, tree
+from tests.support.shares import Line, ended, spawned, start, tree
 from tests.support.wait import eventually
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
@@ -36,8 +36,8 @@ async def test_a_network_that_comes_back_in_time_loses_nothing(tmp_path: Path) -
         share.on_death, share.on_lost = died.append, lost.append
         await share.open()
         await share.furnish(SETTINGS)
-        child = await share.spawn(SLEEPER, share.descriptors.alive, {})
-        other = await share.spawn(SLEEPER, share.descriptors.alive, {})
+        child = await spawned(share, SLEEPER, share.descriptors.alive)
+        other = await spawned(share, SLEEPER, share.descriptors.alive)
         await line.cut()
         os.kill(child.pid, signal.SIGKILL)
         asked = asyncio.ensure_future(share.signal(other, signal.SIGKILL))
@@ -47,7 +47,7 @@ async def test_a_network_that_comes_back_in_time_loses_nothing(tmp_path: Path) -
         await eventually(lambda: len(died) == 2, DEADLINE_S)
         assert {id(one) for one in died} == {id(child), id(other)}
         # What was asked before the cut, and answered into nowhere, is not done twice.
-        pending = asyncio.ensure_future(share.spawn(SLEEPER, share.descriptors.alive, {}))
+        pending = asyncio.ensure_future(spawned(share, SLEEPER, share.descriptors.alive))
         await asyncio.sleep(0)  # it is asked, and cannot have been answered
         assert share._answers
         await line.cut()
@@ -71,14 +71,14 @@ async def test_what_is_asked_of_a_lost_share_is_refused_at_once(tmp_path: Path) 
         share.on_lost = lost.append
         await share.open()
         await share.furnish(SETTINGS)
-        child = await share.spawn(SLEEPER, share.descriptors.alive, {})
+        child = await spawned(share, SLEEPER, share.descriptors.alive)
         os.kill(agent.pid, signal.SIGSTOP)
         asked = asyncio.ensure_future(share.machine())
         await eventually(lambda: share._answers, DEADLINE_S)
         os.kill(agent.pid, signal.SIGKILL)
         share.fail(f"its agent has ended: {await agent.ended}")
         share.fail("and once more")
-        for asking in (asked, share.machine(), share.spawn(SLEEPER, share.descriptors.alive, {})):
+        for asking in (asked, share.machine(), spawned(share, SLEEPER, share.descriptors.alive)):
             with pytest.raises(ProcessFailedError, match="host there is lost: its agent has ended: exit code -9"):
                 await asking
         assert lost == ["its agent has ended: exit code -9"]
@@ -188,7 +188,7 @@ async def test_who_asks_a_share_that_is_ended_hears_of_it(tmp_path: Path, monkey
         share = RemoteShare(Site("there"), 1, agent.address, REALM, LEASE_S)
         await share.open()
         os.kill(agent.pid, signal.SIGSTOP)
-        asked = asyncio.ensure_future(share.spawn(SLEEPER, -1, {}))
+        asked = asyncio.ensure_future(spawned(share, SLEEPER, -1))
         await eventually(lambda: share._answers, DEADLINE_S)
         await share.close()
         for asking in (asked, share.machine()):

@@ -15,6 +15,7 @@ from orchestrator.hosts.placement.site import Site, Sites
 from orchestrator.hosts.share import RELAY, Descriptors, LocalShare, RelayProcess, relay_table
 from orchestrator.process.launcher import Launcher
 from tests.orchestrator.running import ROOT, SMALL
+from tests.support.shares import spawned
 from tests.support.wait import eventually
 
 REALM = Realm(bytes(range(32)), "small", 9)
@@ -66,7 +67,7 @@ async def test_the_leaders_own_share_starts_and_signals_processes(
     try:
         share = LocalShare(launcher, tmp_path)
         plan = ProcessPlan("h000", "tests.orchestrator.entries:exit_with", ("h000",))
-        child = await share.spawn(plan, 3, {})
+        child = await spawned(share, plan, 3)
         assert await child.ended == 3
         assert child.how_it_ended() == "exit code 3: leaving with 3"
         assert not await share.signal(child, 9)

@@ -20,7 +20,7 @@ from orchestrator.hosts.remote_share import RemoteShare
 from orchestrator.process import run_folder
 from orchestrator.process.launcher import Child
 from tests.orchestrator.running import DEADLINE_S, SMALL, is_gone
-from tests.support.shares import Agent, ended, say, start, tree
+from tests.support.shares import Agent, ended, say, spawned, start, tree
 from tests.support.wait import eventually
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
@@ -30,6 +30,7 @@ SHORT_LEASE_S = 2.0
 SETTINGS: dict[str, Any] = {
     "topology": SMALL.to_dict(),
     "pack": "none",
+    "cores": [],
     "sites": [["here", "127.0.0.1", "127.0.0.1"], ["there", "127.0.0.1", "127.0.0.1"]],
     "of_node": {"h000": 1},
     "nodes_per_process": 1,
@@ -103,12 +104,12 @@ async def test_a_share_carries_processes_and_gives_nothing_away(tmp_path: Path) 
         assert (await share.machine())["cores"] >= 1
         await share.furnish(SETTINGS)
         assert share.folder == tmp_path / "small"
-        child = await share.spawn(ProcessPlan("h000", "tests.orchestrator.entries:exit_with", ("h000",), 1), 3, {})
+        child = await spawned(share, ProcessPlan("h000", "tests.orchestrator.entries:exit_with", ("h000",), 1), 3)
         assert await child.ended == 3
         assert died == [child]
         assert child.how_it_ended() == "exit code 3: leaving with 3"
         quiet = ProcessPlan("h000", "tests.orchestrator.entries:sleep", ("h000",), 1)
-        sleeper = await share.spawn(quiet, {"secret": SECRET.hex()}, {})
+        sleeper = await spawned(share, quiet, {"secret": SECRET.hex()})
 
         # Files of the run folder, and no others.
         assert await share.read("logs/h000.log", 8, 5) == (b"with ", 15)
@@ -146,7 +147,7 @@ async def test_a_share_carries_processes_and_gives_nothing_away(tmp_path: Path) 
 async def test_a_share_without_its_leader_ends_with_its_lease(tmp_path: Path) -> None:
     async with share_of(tmp_path, lease_s=SHORT_LEASE_S) as (agent, share):
         await share.furnish(SETTINGS)
-        await share.spawn(SLEEPER, share.descriptors.alive, {})
+        await spawned(share, SLEEPER, share.descriptors.alive)
         pids = tree(agent.pid)
         hang_up(share)
         assert await agent.ended == "exit code 1"
@@ -161,7 +162,7 @@ async def test_a_lease_that_ran_out_while_the_agent_stood_still_is_over(tmp_path
     async with share_of(tmp_path, lease_s=SHORT_LEASE_S) as (agent, share):
         share.on_lost = lost.append
         await share.furnish(SETTINGS)
-        sleeper = await share.spawn(SLEEPER, share.descriptors.alive, {})
+        sleeper = await spawned(share, SLEEPER, share.descriptors.alive)
         pids = tree(agent.pid)
         os.kill(agent.pid, signal.SIGSTOP)
         await eventually(lambda: lost, DEADLINE_S)
@@ -176,7 +177,7 @@ async def test_a_lease_that_ran_out_while_the_agent_stood_still_is_over(tmp_path
 async def test_nothing_outlives_a_share_that_is_killed(tmp_path: Path, victim: str) -> None:
     async with share_of(tmp_path) as (agent, share):
         await share.furnish(SETTINGS)
-        await share.spawn(SLEEPER, share.descriptors.alive, {})
+        await spawned(share, SLEEPER, share.descriptors.alive)
         pids = tree(agent.pid)
         os.kill(pids[0 if victim == "agent" else 1], signal.SIGKILL)
         await agent.ended
@@ -191,7 +192,7 @@ async def test_a_share_without_its_relay_ends(tmp_path: Path) -> None:
         share.on_lost = lost.append
         await share.furnish(SETTINGS | {"port_base": 20_000})
         await share.start_relay()
-        sleeper = await share.spawn(SLEEPER, share.descriptors.alive, {})
+        sleeper = await spawned(share, SLEEPER, share.descriptors.alive)
         pids = tree(agent.pid)
         os.kill(next(child.pid for child in share._children.values() if child is not sleeper), signal.SIGKILL)
         await eventually(lambda: lost, DEADLINE_S)
@@ -207,7 +208,7 @@ async def test_a_later_launch_takes_over_from_a_leader_that_is_gone_and_from_no_
     async with AsyncExitStack() as stack:
         agent, share = await stack.enter_async_context(share_of(tmp_path, epoch=1))
         await share.furnish(SETTINGS)
-        await share.spawn(SLEEPER, share.descriptors.alive, {})
+        await spawned(share, SLEEPER, share.descriptors.alive)
         _, later = await stack.enter_async_context(share_of(tmp_path, epoch=2))
         with pytest.raises(ConfigError, match="a fabric is already running there") as refused:
             await later.furnish(SETTINGS)
@@ -227,12 +228,12 @@ async def test_a_share_started_again_ends_the_former_of_its_launch_and_keeps_its
     async with AsyncExitStack() as stack:
         agent, share = await stack.enter_async_context(share_of(tmp_path))
         await share.furnish(SETTINGS)
-        child = await share.spawn(ProcessPlan("h000", "tests.orchestrator.entries:exit_with", ("h000",), 1), 3, {})
+        child = await spawned(share, ProcessPlan("h000", "tests.orchestrator.entries:exit_with", ("h000",), 1), 3)
         assert await child.ended == 3
         pids = tree(agent.pid)
         _, again = await stack.enter_async_context(share_of(tmp_path))
         await again.furnish(SETTINGS | {"again": True})
         await all_gone(pids)
-        child = await again.spawn(ProcessPlan("h000", "tests.orchestrator.entries:exit_with", ("h000",), 1), 4, {})
+        child = await spawned(again, ProcessPlan("h000", "tests.orchestrator.entries:exit_with", ("h000",), 1), 4)
         assert await child.ended == 4
         assert await again.read("logs/h000.log", 0, 100) == (b"leaving with 3\nleaving with 4\n", 30)

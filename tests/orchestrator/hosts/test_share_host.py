@@ -58,14 +58,18 @@ async def test_a_process_is_not_started_before_the_page_has_heard_of_its_birth(
     monkeypatch.setattr("orchestrator.hosts.share_host.ORDER_WALL_S", 0.05)
     async with share_host(tmp_path) as here:
         await here.ops["furnish"](SETTINGS)
-        order = {"name": "h000", "entry": NICD_ENTRY, "arguments": 0, "orders": {0: 1}}
+        order = {"name": "h000", "entry": NICD_ENTRY, "nodes": ["h000"], "tables": {"h000": 0}, "orders": {0: 1}}
         with pytest.raises(ProcessFailedError, match="h000: the page has not heard of its birth"):
             await here.ops["spawn"](order)
 
 
 async def test_nothing_is_run_there_but_daemons_and_workers_and_no_log_is_elsewhere(tmp_path: Path) -> None:
     out = tmp_path / "out.log"
-    shell = {"name": "h000", "entry": "pty:spawn", "arguments": ["touch", str(out)], "orders": {}, "preload": []}
+    touch = ["touch", str(out)]
+    shell = {
+        "name": "h000", "entry": "pty:spawn", "arguments": touch, "nodes": ["h000"], "tables": {"h000": touch},
+        "orders": {}, "preload": [],
+    }  # fmt: skip
     async with share_host(tmp_path) as here:
         await here.ops["furnish"](SETTINGS)
         for op, order, what in (

@@ -1,4 +1,4 @@
-"""Reading logs: a node's own file, its lines in a shared one, what is added later, and a missing one."""
+"""Reading logs: the last lines, what is added later, and a missing one."""
 
 from pathlib import Path
 
@@ -20,10 +20,6 @@ def folder(tmp_path: Path) -> Path:
 def test_the_last_lines_of_a_nodes_own_file(folder: Path) -> None:
     assert LogView(folder, "h000").tail(2) == ["h000 one", "h000 two"]
     assert LogView(folder, "h000").tail(0) == []
-
-
-def test_a_nodes_lines_in_the_file_of_its_plane(folder: Path) -> None:
-    assert LogView(folder, "p3-t0-0").tail(10) == ["p3-t0-0 ready", "p3-t0-0 one"]
 
 
 def test_only_whole_lines_are_shown_and_each_once(folder: Path) -> None:
@@ -52,11 +48,3 @@ def test_a_missing_log_says_which_is_nearest(folder: Path) -> None:
 def test_a_folder_without_logs(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="nothing has run there"):
         LogView(tmp_path, "h000")
-
-
-def test_a_nodes_lines_in_the_file_of_whoever_it_shares_a_process_with(folder: Path) -> None:
-    (folder / "logs" / "p4-t0-0.log").write_text("p4-t0-0 ready\np4-t0-1 ready\np4-t0-0 one\n")
-    (folder / "logs" / "p4-t1-0.log").write_text("p4-t1-0 ready\np4-t1-1 ready\n")
-    assert LogView(folder, "p4-t1-1").tail(10) == ["p4-t1-1 ready"]
-    with pytest.raises(ConfigError, match="has no log"):
-        LogView(folder, "p4-t1-2")

@@ -82,7 +82,7 @@ def test_what_does_not_hold_is_exit_code_one(scenario: Path) -> None:
         (["small.yaml", "--backend", "ns3"], "udp or sim"),
         (["small.yml"], "small.yml"),
         (["small.yaml", "--on", "lab", "--backend", "sim"], "takes a fabric as it is"),
-        (["small.yaml", "--pack", "plane"], "away lets a switch die"),
+        (["small.yaml", "--pack", "planes"], "no such packing"),
     ],
 )
 def test_bad_input_is_a_mistake_and_nothing_is_started(scenario: Path, arguments: list[str], words: str) -> None:

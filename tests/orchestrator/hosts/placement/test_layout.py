@@ -5,6 +5,7 @@ import pytest
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from orchestrator.hosts.placement.layout import (
+    COMPANY_ENTRY,
     NICD_ENTRY,
     SWITCHD_ENTRY,
     Layout,
@@ -13,6 +14,7 @@ from orchestrator.hosts.placement.layout import (
     pack_of,
     port_count,
     processes_of,
+    settled,
 )
 from orchestrator.hosts.placement.site import LEADER, LOOPBACK, Site, Sites
 
@@ -30,7 +32,36 @@ def test_a_process_per_daemon_or_a_process_per_plane() -> None:
     assert [plan.name for plan in packed] == [*demo.nic_names(), *(f"p{plane}" for plane in range(8))]
     assert sorted(node for plan in packed for node in plan.nodes) == sorted(demo.node_names())
     assert {plan.entry for plan in packed if plan.name.startswith("h")} == {NICD_ENTRY}
-    assert {plan.entry for plan in packed if plan.name.startswith("p")} == {SWITCHD_ENTRY}
+    assert {plan.entry for plan in packed if plan.name.startswith("p")} == {COMPANY_ENTRY}
+    assert [plan.title for plan in packed[7:9]] == ["nicd h007", "switchd p0"]
+
+
+def test_a_process_per_core_has_nics_and_switches() -> None:
+    demo = Topology.demo()
+    plans = processes_of(demo, "cores", Sites(), [4])
+    assert [(plan.name, plan.title, len(plan.nodes)) for plan in plans] == [
+        (f"core-{number}", f"fabricd core-{number}", 14) for number in range(4)
+    ]
+    assert sorted(node for plan in plans for node in plan.nodes) == sorted(demo.node_names())
+    assert all(plan.shared for plan in plans)
+    many = processes_of(QUARTER, "cores", Sites(), [64])
+    assert [(plan.name, plan.nodes, plan.shared) for plan in many] == [
+        (node, (node,), False) for node in QUARTER.node_names()
+    ]
+
+
+def test_each_host_is_cut_for_its_own_cores() -> None:
+    plans = processes_of(QUARTER, "cores", over_hosts(), [8, 2, 1])
+    assert [(plan.name, plan.site, len(plan.nodes)) for plan in plans] == [
+        ("core-0", 1, 4), ("core-1", 1, 3), ("core-2", 2, 3)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("cores", "comes_to"), [(1, "cores"), (2, "cores"), (3, "none"), (64, "none")])
+def test_auto_packs_by_cores_beyond_some_daemons_per_core(cores: int, comes_to: str) -> None:
+    assert settled(QUARTER, "auto", Sites(), [cores]) == comes_to
+    assert Layout(QUARTER, "auto", cores=[cores]).pack == comes_to
+    assert settled(QUARTER, "plane", Sites(), []) == "plane"
 
 
 def over_hosts(nodes_per_process: int = 1, *, apart: bool = True) -> Sites:
@@ -46,8 +77,8 @@ def over_hosts(nodes_per_process: int = 1, *, apart: bool = True) -> Sites:
     ("most", "processes"),
     [
         (1, {node: (node,) for node in ("h000", *PLANE, "p1-t0-0", "p1-t1-0")}),
-        (3, {"h000": ("h000",), "p0-t0-0": PLANE[:3], "p0-t1-1": PLANE[3:], "p1-t0-0": ("p1-t0-0", "p1-t1-0")}),
-        (4, {"h000": ("h000",), "p0": PLANE, "p1-t0-0": ("p1-t0-0", "p1-t1-0")}),
+        (3, {"h000": ("h000",), "p0-t0-0+": PLANE[:3], "p0-t1-1": PLANE[3:], "p1-t0-0+": ("p1-t0-0", "p1-t1-0")}),
+        (4, {"h000": ("h000",), "p0": PLANE, "p1-t0-0+": ("p1-t0-0", "p1-t1-0")}),
     ],
 )
 def test_switches_of_one_plane_and_host_share_a_process_and_nics_never(
@@ -55,7 +86,9 @@ def test_switches_of_one_plane_and_host_share_a_process_and_nics_never(
 ) -> None:
     plans = [plan for plan in processes_of(QUARTER, "none", over_hosts(most)) if plan.site == 1]
     assert {plan.name: plan.nodes for plan in plans} == processes
-    assert [plan.entry for plan in plans] == [NICD_ENTRY] + [SWITCHD_ENTRY] * (len(plans) - 1)
+    assert plans[0].entry == NICD_ENTRY
+    assert {plan.entry for plan in plans[1:] if len(plan.nodes) == 1} <= {SWITCHD_ENTRY}
+    assert {plan.entry for plan in plans if len(plan.nodes) > 1} <= {COMPANY_ENTRY}
 
 
 @pytest.mark.parametrize("apart", [True, False], ids=["apart", "one-machine"])
