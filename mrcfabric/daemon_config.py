@@ -29,13 +29,11 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from mrcfabric.control import Address, Realm, read_secret, secret_of
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import shown
+from mrcfabric.quantity import quantity
 from mrcfabric.topology import Topology
-from mrcfabric.topology_file import quantity
 from mrcfabric.units import NEVER, Instant
 
 FILE_BYTES_MAX = 16 << 20
@@ -126,6 +124,8 @@ def load(path: str | Path) -> DaemonConfig:
         raise ConfigError(str(path), f"cannot be read: {error.strerror}") from None
     if len(raw) > FILE_BYTES_MAX:
         raise ConfigError(str(path), f"is larger than {FILE_BYTES_MAX} bytes")
+    import yaml  # an agent's daemons get tables, and their number is large
+
     try:
         table = yaml.safe_load(raw)
     except yaml.YAMLError as error:

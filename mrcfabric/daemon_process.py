@@ -5,7 +5,6 @@ server, their `__main__` to the command line; `mrcfabric.company` is for daemons
 mistake of the operator prints one line and exits with 2; a bug prints a traceback and exits with 1.
 """
 
-import argparse
 import asyncio
 import os
 import signal
@@ -77,6 +76,8 @@ def run_tables(kind: str, tables: Sequence[Mapping[str, Any]], build: Build, tit
 
 def main(kind: str, build: Build, argv: Sequence[str] | None = None) -> int:
     """`nicd --config FILE` and `switchd --config FILE`; returns the exit code."""
+    import argparse  # an agent's daemons have no command line
+
     parser = argparse.ArgumentParser(prog=kind, description=f"One emulated {kind.removesuffix('d')} of an MRC fabric.")
     parser.add_argument("--config", required=True, metavar="FILE", help="YAML or JSON configuration of the daemon")
     parser.add_argument("--metrics-listen", metavar="ADDRESS:PORT", help="serve Prometheus metrics at this address")

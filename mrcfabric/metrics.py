@@ -6,16 +6,17 @@ hand renders its own. Names have the prefix `mrc_` and base units. Every series 
 and node; `plane` is empty where a NIC means all of its planes. No label names a single EV, PSN or QP.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from prometheus_client.utils import floatToGoString
-
 from mrcfabric.naming import parse_name
 
+CONTENT_TYPE = "text/plain; version=1.0.0; charset=utf-8"
+"""Of what `text` writes, in an HTTP header."""
 PREFIX = "mrc_"
 NODE_LABELS = ("fabric", "plane", "node")
 NS = 1e-9
@@ -238,8 +239,14 @@ _PLAIN_BELOW = 1_000_000
 def _shown(number: float) -> str:
     if type(number) is int and -_PLAIN_BELOW < number < _PLAIN_BELOW:
         return f"{number}.0"
-    shown: str = floatToGoString(number)  # type: ignore[no-untyped-call]
-    return shown
+    if not math.isfinite(number):
+        return "NaN" if math.isnan(number) else "+Inf" if number > 0 else "-Inf"
+    shown = repr(float(number))
+    whole, point, rest = shown.partition(".")
+    if number < _PLAIN_BELOW or not point or "e" in rest:
+        return shown
+    digits = f"{whole}{rest}".rstrip("0")
+    return f"{digits[0]}.{digits[1:]}".rstrip(".") + f"e+{len(whole) - 1:02d}"
 
 
 def text(found: Iterable[Family]) -> bytes:

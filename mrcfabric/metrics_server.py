@@ -6,10 +6,9 @@ Owns the HTTP; `mrcfabric.metrics` renders. In a fabric the agent serves the met
 import asyncio
 from collections.abc import Callable
 
-from prometheus_client.exposition import CONTENT_TYPE_LATEST
-
 from mrcfabric.control import Address
 from mrcfabric.errors import ConfigError
+from mrcfabric.metrics import CONTENT_TYPE
 
 REQUEST_BYTES_MAX = 8192
 REQUEST_WALL_S = 5.0
@@ -52,6 +51,6 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, re
         status = "405 Method Not Allowed"
     else:
         body = render()
-    fields = f"Content-Type: {CONTENT_TYPE_LATEST}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    fields = f"Content-Type: {CONTENT_TYPE}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     writer.write(f"HTTP/1.1 {status}\r\n{fields}".encode() + (b"" if method == b"HEAD" else body))
     await writer.drain()

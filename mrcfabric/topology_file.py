@@ -21,7 +21,6 @@ import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +29,7 @@ import yaml
 from mrcfabric import bundles
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import shown
+from mrcfabric.quantity import QUANTITY, UNITS, quantity
 from mrcfabric.topology import Topology
 from mrcfabric.topology_check import TABLES
 
@@ -51,13 +51,6 @@ _SYSTEM_KEYS = ("about", "source", *SYSTEM_TABLES)
 _TEXTS = ("name", "seed", SYSTEM_KEY, "about", "source")
 _KEYS = tuple(item.name for item in dataclasses.fields(Topology))
 
-_DECIMAL = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-_UNITS: dict[str, dict[str, int]] = {
-    "bps": {prefix + unit: scale for prefix, scale in _DECIMAL.items() for unit in ("", "b/s", "bit/s", "bps")},
-    "ns": {"": 1, "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9},
-    "bytes": {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30},
-}
-_QUANTITY = re.compile(r"([+-]?\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d{1,2})?)\s*([A-Za-z/]*)", re.ASCII)
 _BLOCK = re.compile(r"([0-9a-fA-F]{1,4}):([0-9a-fA-F]{1,4})(?:::(?:/32)?)?", re.ASCII)
 
 
@@ -179,24 +172,6 @@ def _put_beneath(system: System, base: dict[str, Any], places: dict[str, str]) -
     base[SYSTEM_KEY] = system.name
 
 
-def quantity(key: str, value: object) -> Any:
-    """A value with its unit written out, as the whole number that the last word of the key asks for.
-
-    `rate_bps`: "100G" -> 100_000_000_000; `*_ns`: "1us" -> 1000; `*_bytes`: "4KiB" -> 4096. Returns any other value as
-    it is: no number with a known unit, or a unit of another kind of key.
-    """
-    units = _UNITS.get(key.rpartition("_")[2])
-    if units is None or isinstance(value, bool):
-        return value
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
-    if match is None or match[2] not in units:
-        return value
-    exact = Fraction(match[1].replace("_", "")) * units[match[2]]
-    return int(exact) if exact.denominator == 1 else value
-
-
 def _value(key: str, value: object, text: str) -> Any:
     """One value as `Topology` wants it; `text` is its spelling in the file."""
     if key in _TEXTS:
@@ -204,7 +179,7 @@ def _value(key: str, value: object, text: str) -> Any:
     if key == "usid_block" and (match := _BLOCK.fullmatch(text)):
         return int(match[1], 16) << 16 | int(match[2], 16)
     # YAML 1.1 reads 1e3 as a text.
-    if key == "dilation" and (match := _QUANTITY.fullmatch(text)) and not match[2]:
+    if key == "dilation" and (match := QUANTITY.fullmatch(text)) and not match[2]:
         return float(match[1].replace("_", ""))
     return quantity(key, value)
 
@@ -315,7 +290,7 @@ def _table(loader: yaml.SafeLoader, path: str, name: str, node: yaml.Node, place
 
 def _unit_key(table: str, key: str) -> str:
     """The key whose last word is the unit: the entry's own, or the table's where entries are named after cables."""
-    return table if table.rpartition("_")[2] in _UNITS else key
+    return table if table.rpartition("_")[2] in UNITS else key
 
 
 def _leaf(loader: yaml.SafeLoader, path: str, key: str, node: yaml.Node) -> Any:

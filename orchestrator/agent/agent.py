@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from aiohttp import web
 from aiohttp.typedefs import Middleware
-from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.metrics import CONTENT_TYPE
 from orchestrator.agent import metrics
 from orchestrator.agent.event_collector import EventCollector
 from orchestrator.agent.faults import FaultRequests
@@ -60,7 +60,7 @@ SLOW_MIN = 4
 """If this many daemons or fewer are late, `status` waits until `STATUS_WALL_S`: they may be slow, not the machine."""
 
 _Answer: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
-_TEXT = {"Content-Type": CONTENT_TYPE_LATEST}
+_TEXT = {"Content-Type": CONTENT_TYPE}
 
 
 class Agent:

@@ -180,7 +180,7 @@ def instant(option: str, text: str | None) -> int | None:
     if text is None:
         return None
     from mrcfabric.errors import ConfigError
-    from mrcfabric.topology_file import quantity
+    from mrcfabric.quantity import quantity
 
     value = quantity(f"{option.strip('-')}_ns", text)
     if text.strip().isdecimal() and int(text):
@@ -195,7 +195,7 @@ def wall_time(option: str, text: str | None) -> float | None:
     if text is None:
         return None
     from mrcfabric.errors import ConfigError
-    from mrcfabric.topology_file import quantity
+    from mrcfabric.quantity import quantity
     from mrcfabric.units import NS_PER_S
 
     value = quantity("wall_ns", text)

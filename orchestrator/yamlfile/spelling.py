@@ -15,8 +15,8 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import Meta
 
+from mrcfabric.quantity import quantity
 from mrcfabric.topology import Topology
-from mrcfabric.topology_file import quantity
 from mrcfabric.units import NS_PER_S
 
 LENGTH_NS_MAX: Final = 1 << 56

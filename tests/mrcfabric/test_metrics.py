@@ -5,12 +5,15 @@ from itertools import accumulate
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
-from prometheus_client.exposition import generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector, CollectorRegistry
 from prometheus_client.utils import floatToGoString
 
+from mrcfabric import metrics
 from mrcfabric.metrics import (
     Definition,
     Spread,
@@ -117,6 +120,15 @@ def _of_library(definition: Definition, fabric: str, counters: dict[str, Any]) -
 
 ODD = ('a "quoted" \\ one\nof two lines', "with a 100 % sign", "%s", "", '"', "\\", "\n", "grün", "loss")
 NUMBERS = (0, 1, -7, 999_999, 1_000_000, -1_000_000, 12_345_678, 10**18, True, 0.1, 1e-9, 2.5e7, float("inf"))
+
+
+@given(st.floats() | st.integers(-(10**24), 10**24))
+def test_a_number_is_spelled_as_by_the_library(number: float) -> None:
+    assert metrics._shown(number) == floatToGoString(number)
+
+
+def test_the_text_says_what_it_is_as_the_library_does() -> None:
+    assert metrics.CONTENT_TYPE == CONTENT_TYPE_LATEST
 
 
 @pytest.mark.parametrize("fabric", ["demo", 'de"mo', "100 %", "%s"])

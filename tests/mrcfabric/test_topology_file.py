@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
-from mrcfabric.topology_file import FILE_BYTES_MAX, TopologyFile, load, quantity, read, read_part
+from mrcfabric.topology_file import FILE_BYTES_MAX, TopologyFile, load, read, read_part
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "topologies"
 
@@ -41,25 +41,6 @@ def test_units_written_out(file: Path) -> None:
     assert topology.dilation == 1000.0
     assert topology.nic == {"rto_ns": 500_000, "cwnd_bytes": 65_536, "window": "fixed"}
     assert topology.switch == {"ecn_min": 0.25, "ecn": False}
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "found"),
-    [
-        ("rate_bps", "100G", 100 * 10**9),
-        ("rate_bps", "1.6Tb/s", 16 * 10**11),
-        ("rate_bps", 1e11, 10**11),
-        ("rate_bps", "100e9", 10**11),
-        ("delay_ns", "1_500", 1500),
-        ("delay_ns", "0.3ns", "0.3ns"),
-        ("delay_ns", "1m", "1m"),
-        ("delay_ns", True, True),
-        ("queue_bytes", "256KiB", 262_144),
-        ("planes", "4", "4"),
-    ],
-)
-def test_quantities(key: str, value: object, found: object) -> None:
-    assert quantity(key, value) == found
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ async def _ends(fabric: "AgentFabric", qp: str) -> list[tuple[int, int]]:
 
 def _bytes(option: str, text: str, most: int) -> int:
     from mrcfabric.errors import ConfigError
-    from mrcfabric.topology_file import quantity
+    from mrcfabric.quantity import quantity
 
     value = quantity(f"{option.strip('-')}_bytes", text)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
