@@ -7,7 +7,7 @@ of runs and scripts are listed, too (`runs` knows their owners), and end with th
 
 import asyncio
 import itertools
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -100,16 +100,17 @@ class WorkRequests:
     def rows(self, counters: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
         """One row for each program, from the counters of NICs.
 
-        `name`, `kind`, `owner` ("" when started here), `ranks`, how many of them are `running`, `done`, `failed` or
-        `lost` with their NIC, `steps` that every rank has finished, bytes `verified` and `wrong`, `begin_ns` and
-        `until_ns` (None: until it is stopped or done), `endless`, `figures`.
+        `name`, `kind`, `owner` ("" when started here), `ranks`, how many of them are `running`, `done`,
+        `failed` or `lost` with their NIC, or `unheard`, because a NIC that lives has not answered yet; `steps`
+        that every rank has finished, bytes `verified` and `wrong`, `begin_ns` and `until_ns` (None: until it is
+        stopped or done), `endless`, `figures`.
         """
         told: dict[str, list[Mapping[str, Any]]] = {name: [] for name in self._started}
         for answer in counters.values():
             for entry in answer.get("programs", ()):
                 told.setdefault(entry["name"], []).append(entry)
         owners = self._runs.owners()
-        return [self._row(name, entries, owners.get(name, "")) for name, entries in told.items()]
+        return [self._row(name, entries, owners.get(name, ""), counters) for name, entries in told.items()]
 
     async def close(self) -> None:
         """Cancel all timers."""
@@ -117,7 +118,7 @@ class WorkRequests:
             task.cancel()
         await asyncio.gather(*self._ending, return_exceptions=True)
 
-    def _row(self, name: str, entries: list[Mapping[str, Any]], owner: str) -> dict[str, Any]:
+    def _row(self, name: str, entries: list[Mapping[str, Any]], owner: str, answered: Container[str]) -> dict[str, Any]:
         states = [entry["state"] for entry in entries]
         row: dict[str, Any] = {
             "name": name,
@@ -126,6 +127,7 @@ class WorkRequests:
             "ranks": len(entries),
             **{state: states.count(state) for state in ("running", "done", "failed")},
             "lost": 0,
+            "unheard": 0,
             "steps": min((entry["steps"] for entry in entries), default=0),
             "verified": sum(entry["bytes_verified"] for entry in entries),
             "wrong": sum(entry["bytes_wrong"] for entry in entries),
@@ -138,10 +140,12 @@ class WorkRequests:
         if mine is not None:
             program = mine.program
             sends_ns = program.figures.get("for_ns")
+            unheard = sum(nic not in answered and self._fabric.daemons.member(nic).alive for nic in mine.nics)
             row.update(
                 kind=program.kind,
                 ranks=len(mine.nics),
-                lost=len(mine.nics) - len(entries),
+                lost=len(mine.nics) - len(entries) - unheard,
+                unheard=unheard,
                 begin_ns=program.begin_ns,
                 until_ns=program.begin_ns + sends_ns if sends_ns not in (None, ENDLESS_NS) else mine.until_ns,
                 endless=sends_ns == ENDLESS_NS,

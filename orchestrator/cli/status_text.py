@@ -9,7 +9,13 @@ TARGETS_SHOWN = 4
 _FULL = "DISK FULL: logs suffer"
 _SIDES = "<<>>>>>>>"
 _PACKED = {"none": "", "plane": ", packed by plane", "cores": ", packed by cores"}
-_RANKS = {"running": "running", "done": "done", "failed": "FAILED", "lost": "LOST with its NIC"}
+_RANKS = {
+    "running": "running",
+    "done": "done",
+    "failed": "FAILED",
+    "lost": "LOST with its NIC",
+    "unheard": "not heard yet",
+}
 """The states of a program's ranks."""
 
 

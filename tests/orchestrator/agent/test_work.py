@@ -156,6 +156,16 @@ async def test_a_nic_that_died_is_told_of(fabric: Fabric) -> None:
 
 
 @pytest.mark.integration
+async def test_a_nic_that_lives_and_has_not_answered_is_not_lost(fabric: Fabric) -> None:
+    requests = requests_of(fabric)
+    await requests.start({"kind": "p2p", "ranks": BOTH})
+    counters = await fabric.counters(BOTH)
+    del counters[BOTH[1]]
+    (row,) = requests.rows(counters)
+    assert (row["running"], row["lost"], row["unheard"]) == (1, 0, 1)
+
+
+@pytest.mark.integration
 async def test_nothing_begins_or_ends_while_somebody_holds_time(fabric: Fabric) -> None:
     requests = requests_of(fabric)
     async with fabric.held():

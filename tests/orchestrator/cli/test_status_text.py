@@ -163,7 +163,8 @@ def test_a_fault_of_a_run_with_many_targets_and_windows() -> None:
 
 
 WORK: dict[str, Any] = {
-    "name": "w1", "kind": "permutation", "owner": "", "ranks": 8, "running": 8, "done": 0, "failed": 0, "lost": 0,
+    "name": "w1", "kind": "permutation", "owner": "", "ranks": 8, "running": 8, "done": 0, "failed": 0,
+    "lost": 0, "unheard": 0,
     "steps": 0, "verified": 1_048_576, "wrong": 0, "begin_ns": 0, "until_ns": None, "endless": True, "figures": {},
 }  # fmt: skip
 
