@@ -10,8 +10,10 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from orchestrator.process import launcher
 from tests.support import packages
 from tests.support.warm_command import WARM
+from tests.support.warm_fork_server import WARM_FORK_SERVER
 
 # No deadline: how long one example takes says more about the neighbours on the machine than about the code.
 _BASE = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
@@ -25,6 +27,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 _LINKS = packages.hide_programs()
+
+launcher.subprocess = WARM_FORK_SERVER  # type: ignore[assignment]
 
 
 LONG_WALL_S = 900
@@ -91,4 +95,4 @@ def no_process_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
         return
     before = _children()
     yield
-    assert not _children() - before - WARM.pids, "the test left a process behind"
+    assert not _children() - before - WARM.pids - WARM_FORK_SERVER.pids, "the test left a process behind"

@@ -26,6 +26,8 @@ from typing import Any, NoReturn
 
 from setproctitle import setproctitle
 
+from tests.support.warm_fork_server import FORKING
+
 MRCFABRIC = str(Path(sys.executable).with_name("mrcfabric"))
 PACKET_BYTES_MAX = 1 << 17
 IMPORTED = (
@@ -34,7 +36,7 @@ IMPORTED = (
     "orchestrator.fabric.launched", "orchestrator.measures.judge", "orchestrator.hosts.placement.inventory_file",
     "orchestrator.apps.perf",
     "orchestrator.runs.runner", "orchestrator.runs.backends", "orchestrator.scenario.resolve", "orchestrator.apps.send",
-    "orchestrator.tracing.follower", "orchestrator.cli.up",
+    "orchestrator.tracing.follower", "orchestrator.cli.up", "orchestrator.hosts.warmup",
 )  # fmt: skip
 """What commands import when they run, beside what the command line itself does."""
 _FAILED_BY_FLUSHING = 120
@@ -163,7 +165,9 @@ def _become(request: dict[str, Any], out: int, err: int) -> NoReturn:
     code = 1
     try:
         from orchestrator.cli.main import main
+        from orchestrator.process import launcher
 
+        launcher.subprocess = FORKING  # type: ignore[assignment]
         code = main()
     except SystemExit as done:
         code = done.code if isinstance(done.code, int) else 1 if done.code else 0
