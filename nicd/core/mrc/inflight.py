@@ -1,8 +1,7 @@
 """The packets that a requestor has sent and that nobody has acknowledged: their transmissions, and the table of them.
 
 Owns the table: which PSNs are in flight, in which order they left, which are acknowledged, and which are lost by the
-evidence of time and order. `recovery` accuses EVs and gives up; the requestor sends again. A record holds everything
-that a retransmission needs, so that the requestor can make the packet again from memory.
+evidence of time and order. `recovery` accuses EVs and gives up; the requestor sends again, from a record and memory.
 
 MRC 1.0 section 3: free PSNs up to cack and the set bits; a clear bit says nothing; gaps go to loss detection.
 """
@@ -76,9 +75,9 @@ class InflightTable:
     """All PSNs of one QP that are sent and not acknowledged."""
 
     __slots__ = (
-        "_acked_index", "_base_ns", "_lag_ns", "_latest", "_lost_heap", "_mtu", "_now_ns", "_order",
-        "_originals", "_patience", "_pending", "_records", "_reorder_packets", "_retry_linear", "_rto_ns",
-        "_slow", "_stamped", "_stats", "_way", "acked_sent_ns", "by_psn", "cack", "doubts", "lost", "peak", "windows",
+        "_acked_index", "_base_ns", "_lag_ns", "_latest", "_lost_heap", "_mtu", "_now_ns", "_order", "_originals",
+        "_patience", "_pending", "_records", "_reorder_packets", "_retry_linear", "_rto_ns", "_slow", "_stamped",
+        "_stats", "_way", "acked_sent_ns", "by_psn", "cack", "doubts", "lost", "peak", "windows",
     )  # fmt: skip
 
     def __init__(
@@ -94,7 +93,6 @@ class InflightTable:
         self._patience = Patience(settings)
         self._base_ns = settings.base_rtt_ns
         self._now_ns: Instant = 0  # when the acknowledgement came that is being taken
-        records.sack_delay_ns = settings.sack_delay_ns
         self._reorder_packets = settings.reorder_packets
         self._rto_ns = settings.rto_ns
         self._retry_linear = settings.retry_linear
@@ -148,8 +146,11 @@ class InflightTable:
             self._order = deque(one for one in self._order if one.state == INFLIGHT)
         return sent
 
-    def free(self, now: Instant, cack: int, base: int, bitmap: int) -> None:
-        """Free the acknowledged PSNs: every one up to `cack`, and those whose bit is set from `base` on."""
+    def free(self, now: Instant, cack: int, base: int, bitmap: int, missing: int = -1) -> None:
+        """Free the acknowledged PSNs: every one up to `cack`, and those whose bit is set from `base` on.
+
+        `missing`: how many of those sent had not arrived when the acknowledgement left; -1: it does not say.
+        """
         self._now_ns = now
         self._records.earliest_ns = NEVER
         by_psn = self.by_psn
@@ -175,7 +176,9 @@ class InflightTable:
                 low = fresh & -fresh
                 fresh ^= low
                 self._acked(by_psn.pop(first + low.bit_length()))
-        self._patience.freed(now, self._records.earliest_ns)
+        self._patience.freed(now, self._records.known_ns - self._records.earliest_ns)
+        if moved >= 0 and missing == len(by_psn):
+            self._records.known_ns = now
 
     def free_between(self, now: Instant, first: int, last: int) -> None:
         """Free the acknowledged PSNs from `first` to `last`."""

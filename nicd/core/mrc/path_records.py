@@ -31,8 +31,8 @@ class PathRecords:
         "_struck_ns",
         "delivered_ns",
         "earliest_ns",
+        "known_ns",
         "lag_ns",
-        "sack_delay_ns",
         "way",
     )  # fmt: skip
 
@@ -52,10 +52,10 @@ class PathRecords:
         """By path: when the current span began, its shortest round trip, and the shortest of the span before."""
         self.lag_ns: list[int] = []
         """By how much each path is longer than the base RTT."""
-        self.sack_delay_ns = 0
-        """The longest that a packet waits for its SACK."""
         self.earliest_ns: Instant = NEVER
         """When the first of the packets left that are being freed, plus its path's lag; NEVER: none is."""
+        self.known_ns: Instant = -1
+        """When an acknowledgement last came that knew of no arrival that was not freed; -1: none has."""
         self._numbers: dict[tuple[int, int], int] = {}
         self.delivered_ns: list[Instant] = []
         """When the latest packet left that is known to have arrived, by path."""
@@ -102,8 +102,8 @@ class PathRecords:
     def freed(self, now: Instant, index: int, sent_ns: Instant) -> None:
         """A packet on this EV, sent only once at `sent_ns`, was acknowledged, perhaps by a SACK that another caused.
 
-        Packets of a longer plane hardly cause any. So a path whose span is over is measured by such a packet, too, but
-        for the time that it may have waited for its SACK.
+        Packets of a longer plane cause hardly any. So a path whose span is over is measured by such a packet, too. When
+        its acknowledgement came says little, because SACKs before may have been lost: it had not arrived at `known_ns`.
         """
         way = self.way[index]
         if sent_ns > self.delivered_ns[way]:
@@ -111,10 +111,10 @@ class PathRecords:
         left_ns = sent_ns + self.lag_ns[way]
         if left_ns < self.earliest_ns:
             self.earliest_ns = left_ns
-        since_ns = self._since_ns[way]
-        if since_ns < 0 or now - since_ns >= SPAN_RTTS * self._base_ns:
-            rtt_ns = now - sent_ns - self.sack_delay_ns
-            if rtt_ns > self._base_ns:
+        rtt_ns = self.known_ns - sent_ns
+        if rtt_ns > self._base_ns:
+            since_ns = self._since_ns[way]
+            if since_ns < 0 or now - since_ns >= SPAN_RTTS * self._base_ns:
                 self.measured(now, index, rtt_ns)
 
     def late(self, now: Instant, index: int, rtt_ns: int) -> None:

@@ -27,8 +27,8 @@ class Patience:
     """
 
     __slots__ = (
-        "_base_ns", "_before_ns", "_least_ns", "_most_ns", "_peak_ns", "_raised_ns", "_sack_delay_ns", "_since_ns",
-        "_span_ns", "reorder_ns",
+        "_base_ns", "_before_ns", "_least_ns", "_most_ns", "_peak_ns", "_raised_ns", "_since_ns", "_span_ns",
+        "reorder_ns",
     )  # fmt: skip
 
     def __init__(self, settings: NicSettings) -> None:
@@ -37,7 +37,6 @@ class Patience:
         self._raised_ns = 0
         """By how much the upper bound is raised."""
         self._base_ns = settings.base_rtt_ns
-        self._sack_delay_ns = settings.sack_delay_ns
         self._span_ns = PATIENCE_RTTS * settings.base_rtt_ns
         self._since_ns: Instant = -self._span_ns * 2
         self._peak_ns = 0
@@ -60,13 +59,12 @@ class Patience:
             return
         self._judge()
 
-    def freed(self, now: Instant, left_ns: Instant) -> None:
-        """Packets were acknowledged, of which the first left at `left_ns`, moved by the lag of its path; NEVER: none.
+    def freed(self, now: Instant, rtt_ns: int) -> None:
+        """Packets were acknowledged, of which one took `rtt_ns` at least, less the lag of its path.
 
         Packets of a longer plane fill gaps: the cumulative point of SACKs that others cause tells of them, and hardly
-        any causes one itself. So each of them is a round trip, but for the time it may have waited for its SACK.
+        any causes one itself.
         """
-        rtt_ns = now - left_ns - self._sack_delay_ns
         if rtt_ns > self._peak_ns or (rtt_ns > 0 and now - self._since_ns >= self._span_ns):
             self.measured(now, rtt_ns)
 

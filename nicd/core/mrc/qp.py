@@ -259,7 +259,7 @@ class Link:
         # A probe's mark concerns only the probe's path, on which perhaps no data is sent.
         good = self.requestor.on_sack(
             now, cack, None if pr else ack_offset, sack_offset, bitmap, marked and not pr, stamp, rtx,
-            restore << 7 | penalty, None if pr else index,
+            restore << 7 | penalty, None if pr else index, ooo_count,
         )  # fmt: skip
         if not good:
             return False

@@ -257,13 +257,13 @@ class Requestor:
 
     def on_sack(
         self, now: Instant, cack24: int, ack_offset: int | None, sack_offset: int, bitmap: int, marked: bool,
-        stamp: int = 0, rtx: bool = False, penalty: int = 0, ev: int | None = None,
+        stamp: int = 0, rtx: bool = False, penalty: int = 0, ev: int | None = None, held: int = -1,
     ) -> bool:  # fmt: skip
         """Take a SACK, or the cumulative part of another acknowledgement with an empty bitmap.
 
         Returns False for nonsense, which changes nothing. cack + `ack_offset` is the PSN that caused the SACK (None: no
         packet did). `stamp` echoes that packet's time stamp, `rtx` says whether it was a retransmission, `ev` is the
-        index of its EV in the profile. `penalty` is the receiver's penalty byte.
+        index of its EV in the profile. `penalty` is the receiver's penalty byte. It held `held` packets behind cack.
         """
         inflight = self._inflight
         ahead = (cack24 - inflight.cack) & PSN_MASK
@@ -276,7 +276,7 @@ class Requestor:
         rtt_ns: int | None = None
         if ack_offset is not None:
             rtt_ns = inflight.round_trip(now, cack + ack_offset, stamp, rtx)
-        inflight.free(now, cack, cack + sack_offset, bitmap)
+        inflight.free(now, cack, cack + sack_offset, bitmap, self.psn_next - 1 - cack - held)
         plane = NO_PLANE if ev is None else self._profile.plane[ev]
         if rtt_ns is not None and ev is not None:
             shares = self._profile.decks[plane].shares

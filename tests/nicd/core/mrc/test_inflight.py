@@ -162,6 +162,32 @@ def test_a_packet_that_comes_after_all_tells_how_long_its_path_is() -> None:
     assert again.psn == sent.psn
 
 
+def test_a_path_is_no_longer_than_what_came_late_is_known_to_have_taken() -> None:
+    records = PathRecords([0, 1], [0, 0], 10)
+    bench = Bench(records=records)
+    table = bench.table
+    for ev in (1, 0, 0, 1):
+        bench.send(0, ev=ev)
+    # The first word after a long silence does not say when packets arrived. All have, and this shows one of them: the
+    # SACKs of the others may have been lost long ago.
+    table.free(500, 1000, 1001, 0, missing=0)
+    table.free(600, 1001, 1002, 0)
+    assert records.lag_ns == [0, 0]
+    # An acknowledgement that others have overtaken tells nothing.
+    table.free(605, 1000, 1001, 0, missing=2)
+    table.free(610, 1002, 1003, 0, missing=1)
+    assert records.lag_ns == [0, 0]
+    # The last one knew of nothing that was not freed: the last packet came after it.
+    table.free(700, 1003, 1004, 0, missing=0)
+    assert records.lag_ns == [0, 610 - 10]
+    # The same with packets out of order.
+    for ev in (0, 0, 1):
+        bench.send(1000, ev=ev)
+    table.free(1030, 1003, 1005, 0b10, missing=2)
+    table.free(1100, 1006, 1007, 0, missing=0)
+    assert records.lag_ns == [1030 - 1000 - 10, 610 - 10]
+
+
 def test_sending_again_and_again_does_not_pile_up_records() -> None:
     """The first packet is still out while a later one is lost a thousand times."""
     bench = Bench()

@@ -63,19 +63,26 @@ def test_a_path_that_works_and_fails_again_is_struck_again_and_forgiven_in_time(
 
 
 def test_a_path_none_of_whose_packets_causes_a_sack_is_measured_by_those_that_others_free() -> None:
-    """Base RTT 10, spans of 160, and a packet waits up to 5 for its SACK."""
+    """Base RTT 10, spans of 160."""
     records = PathRecords([0, 1], [0, 0], 10)
-    records.sack_delay_ns = 5
-    # No longer than a packet of a short path may take.
-    records.freed(15, 1, 0)
+    # When it arrived is not known.
+    records.freed(100, 1, 0)
     assert records.lag_ns == [0, 0]
+    # No longer than a packet of a short path may take.
+    records.known_ns = 10
+    records.freed(100, 1, 0)
+    assert records.lag_ns == [0, 0]
+    records.known_ns = 95
     records.freed(100, 1, 0)
     assert records.lag_ns == [0, 85]
     assert (records.delivered_ns, records.earliest_ns) == ([-1, 0], 0)
     # A shorter one that caused its SACK counts at once, a longer one that did not only after a span.
     records.measured(110, 1, 60)
+    records.known_ns = 195
     records.freed(200, 1, 0)
     assert records.lag_ns == [0, 50]
     for now in (300, 460):
+        records.known_ns = now - 5
         records.freed(now, 1, now - 205)
     assert records.lag_ns == [0, 190]
+    assert records.delivered_ns == [-1, 255]
