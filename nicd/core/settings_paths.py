@@ -90,9 +90,9 @@ class PathKnobs:
     reverse_wait_ns: int = 0
     """So long a probe of an EV for acknowledgements waits for its answer. Default 1.5 base RTT."""
     reverse_lag_ns: int = 0
-    """A plane whose probes take so much longer than those of the quickest plane carries no acknowledgements while
-    others do: they would make packets of all planes look late, and hold the windows of all. Default half a base RTT:
-    windows hold half a bandwidth-delay product beyond one."""
+    """A plane whose probes, or our own data, take so much longer than those of the quickest plane carries no
+    acknowledgements while others do: they would make packets of all planes look late, and hold the windows of all.
+    Default half a base RTT: windows hold half a bandwidth-delay product beyond one."""
     reverse_silent_probes: int = 1
     """After so many probes of a plane's EV in use in a row without an answer the plane is in doubt: acknowledgements
     leave it out, until something comes through on it again. Of planes that are all in doubt none is left out: their

@@ -200,7 +200,8 @@ _PATHS = (
         "A plane on which no reverse path answers",
         UNKNOWN,
         "Left out of the turn of acknowledgements after so many probes in a row of the EV in use, each waited for so "
-        "long, until something comes through again. With no plane left every acknowledgement takes another path.",
+        "long, until something comes through again. With no plane left every acknowledgement takes another path. A "
+        "plane that probes or our own data find longer than another by half a base RTT is left out, too.",
         _of(NIC, "reverse_silent_probes", "reverse_wait_ns", "reverse_lag_ns"),
     ),
     Choice(

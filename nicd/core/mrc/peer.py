@@ -59,7 +59,9 @@ class Peer:
         self._control = SrhControlTemplate(config.address, self.address, 2, dscp=config.dscp, options=config.options)
         self._request_id = 0
         rng = Rng(config.seed, config.name, "peer", index)
-        self._reverse_set = paths = ReverseSet(board, index, self.destination, rng, self._control, self._next_id)
+        self._reverse_set = paths = ReverseSet(
+            board, index, self.destination, rng, self._control, self._next_id, self.windows
+        )  # fmt: skip
         # Used for every packet: bind these objects here, which saves a step each.
         self.reverse = paths.reverse
         self.reply = paths.reply

@@ -42,8 +42,8 @@ class PlaneWindows:
 
     __slots__ = (
         "_acked", "_alone", "_busy", "_compares", "_covers", "_extra_ns", "_least_ns", "_left_ns", "_margin_ns", "_mtu",
-        "_number", "_pacers", "_rto_ns", "_samples", "_seen_ns", "_sent_ns", "_span_end_ns", "_span_ns", "_wake",
-        "contexts", "delivered_ns", "of", "open",
+        "_number", "_pacers", "_reverse_lag_ns", "_rto_ns", "_samples", "_seen_ns", "_sent_ns", "_span_end_ns",
+        "_span_ns", "_wake", "contexts", "delivered_ns", "longer", "of", "open",
     )  # fmt: skip
 
     def __init__(
@@ -93,6 +93,9 @@ class PlaneWindows:
         """How much longer each context was in the span before."""
         self._extra_ns = [0] * count
         """What each context was told by `on_longer`."""
+        self._reverse_lag_ns = settings.reverse_lag_ns
+        self.longer = 0
+        """Bit p: plane p is so much longer than another that acknowledgements on it would arrive too late."""
         self._busy = 0
         """Bit n: context n met a mark or a trim in this span; what it measures may be a queue."""
         self._sent_ns: list[Instant] = [0] * len(self.contexts)
@@ -216,6 +219,8 @@ class PlaneWindows:
             self._samples[number] = 0
             self._busy &= ~(1 << number)
         self._least_ns = [rtt_ns if self._samples[number] else NEVER for number, rtt_ns in enumerate(least)]
+        late = [self._extra_ns[number] > self._reverse_lag_ns for number in self._number]
+        self.longer = sum(1 << plane for plane, is_late in enumerate(late) if is_late)
 
     def _check(self, now: Instant, number: int) -> None:
         """Open or close the planes of a context, by whether its next packet fits its window now."""

@@ -21,6 +21,7 @@ from mrcfabric.wire.layout import OP_EV_PROBE, timestamp_of
 from mrcfabric.wire.templates import ControlTemplate
 from nicd.core.mrc.board import MrcBoard
 from nicd.core.mrc.path_policy import POLICIES, Reverse
+from nicd.core.mrc.plane_windows import PlaneWindows
 from nicd.core.mrc.search_rounds import ROUND_MAX, Rounds
 from nicd.core.settings import DestinationLike
 from nicd.core.stamps import since_ns
@@ -44,7 +45,7 @@ class ReverseSet:
         "_arrived", "_asked_ns", "_board", "_candidates", "_control", "_cursor", "_denies", "_doubted", "_drawn",
         "_fresh", "_index", "_longer", "_next_id", "_own_planes", "_path", "_plane", "_planes", "_ports",
         "_proved_ns", "_rng", "_round_ns", "_rounds", "_rtt_ns", "_silence", "_sprayed", "_spread_ns", "_stale_ns",
-        "_timer", "_to", "_turn_ns", "_wait_ns", "data_ns", "questions", "reverse", "up",
+        "_timer", "_to", "_turn_ns", "_wait_ns", "_windows", "data_ns", "questions", "reverse", "up",
     )  # fmt: skip
 
     def __init__(
@@ -55,8 +56,9 @@ class ReverseSet:
         rng: Rng,
         control: ControlTemplate,
         next_id: Callable[[], int],
+        windows: PlaneWindows,
     ) -> None:
-        """`next_id` returns the id of the next endpoint request."""
+        """`next_id` returns the id of the next endpoint request; `windows` know which planes our data found longer."""
         settings = board.settings
         planes = destination.planes
         self._board = board
@@ -65,11 +67,9 @@ class ReverseSet:
         self._ports = destination.ports
         self._rng = rng
         self._control = control
-        self._next_id = next_id
+        self._next_id, self._windows = next_id, windows
         reverse = POLICIES[settings.path_policy].reverse
-        self._fresh = reverse is Reverse.FRESH
-        self._sprayed = reverse is Reverse.SPRAYED
-        fixed = reverse is Reverse.FIXED
+        self._fresh, self._sprayed, fixed = [reverse is one for one in (Reverse.FRESH, Reverse.SPRAYED, Reverse.FIXED)]
         # Draw as many EVs as there are paths if need be: the draw takes every path before it takes one twice.
         most = max(settings.reverse_candidates, min(destination.paths_per_plane, _CANDIDATES_MAX))
         self._drawn = 1 if fixed else most
@@ -176,7 +176,7 @@ class ReverseSet:
         """Bit p: acknowledgements may take plane p now."""
         mask = self._open()
         # With all planes in doubt use all: one may only seem silent, because answers to its probes took the others.
-        return mask & ~self._doubted & ~self._longer or mask & ~self._doubted or mask
+        return mask & ~self._doubted & ~self._longer & ~self._windows.longer or mask & ~self._doubted or mask
 
     def _way(self, ev: int) -> Way:
         path = self._to.path(ev)

@@ -159,6 +159,16 @@ def test_a_late_plane_that_causes_no_sack_is_measured_by_packets_that_others_sac
     assert bases(made) == [BASE, BASE + extra_ns]
 
 
+def test_a_plane_that_is_too_long_for_acknowledgements_is_known() -> None:
+    made = windows(reverse_lag_ns=2 * BASE)
+    spans(made, 4, (BASE, 3 * BASE))
+    assert made.longer == 0
+    spans(made, 4, (BASE, 4 * BASE), first=5)
+    assert made.longer == 0b10
+    spans(made, 2, (BASE, BASE), first=9)
+    assert made.longer == 0
+
+
 def test_a_queue_is_no_longer_way() -> None:
     marked, few, off, alike = windows(), windows(), windows(base_rtt_compared=False), windows()
     spans(marked, 4, (BASE, 3 * BASE), marked=True)

@@ -71,3 +71,12 @@ def test_silence_of_other_evs_says_nothing_against_the_one_in_use() -> None:
                 bench.peer.on_response(now, packet[5], OP_EV_PROBE)
     assert {bench.reply_port() for _ in range(8)} == {0, 1}
     assert {ev for _, ev, _ in bench.peer.reverse} == living
+
+
+def test_acknowledgements_leave_out_a_plane_that_our_own_data_found_longer_unless_no_other_is_up() -> None:
+    """Answers to our own data prove every plane, so that no probe would measure any."""
+    bench = Bench()
+    bench.peer.windows.longer = 0b01
+    assert {bench.reply_port() for _ in range(8)} == {1}
+    bench.board.ports.set_carrier(20, 1, False)
+    assert {bench.reply_port() for _ in range(8)} == {0}
