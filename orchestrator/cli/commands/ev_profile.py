@@ -14,13 +14,12 @@ from orchestrator.cli.flags import JsonOption, NameOption, NicArgument, RunDirOp
 
 ProfileArgument: TypeAlias = Annotated[int, typer.Argument(metavar="PROFILE", help="Its number; 0 is built in.")]
 profile_app = typer.Typer(no_args_is_help=True, help="Make, configure and look at the EV profiles of a NIC.")
+ev_app.add_typer(profile_app, name="profile")
 SHOWN = ("profile", "state", "mode", "format", "count", "reserve", "min_active", "users", "denied")
 
 
 def register(app: typer.Typer) -> None:
-    """Add `ev profile` below `ev`, and `ev replace`."""
-    ev_app.add_typer(profile_app, name="profile")
-    ev_app.command("replace")(replace)
+    """Nothing of its own: `ev profile` and `ev replace` stand below `ev`."""
 
 
 @profile_app.command("list")
@@ -117,6 +116,7 @@ def allow(
     _ask(nic, "allow_profile_ev", {"profile": profile, "ev": ev_number(ev)}, name, run_dir)
 
 
+@ev_app.command()
 def replace(
     nic: NicArgument,
     profile: ProfileArgument,

@@ -32,6 +32,15 @@ def test_help_names_the_commands(monkeypatch: pytest.MonkeyPatch, capsys: pytest
         assert f"\n  {command} " in help_text
 
 
+def commands_below(app: typer.Typer) -> int:
+    groups = [group.typer_instance for group in app.registered_groups]
+    return len(app.registered_commands) + sum(commands_below(group) for group in groups if group is not None)
+
+
+def test_the_tree_has_each_command_once_however_often_it_is_built() -> None:
+    assert commands_below(main.build_app()) == commands_below(main.build_app())
+
+
 def test_an_unknown_option_is_exit_2_without_a_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
