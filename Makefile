@@ -4,13 +4,19 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: setup demo test pytest test-long test-fast lint bench fuzz compliance tables paper systems swarm clean
+.PHONY: setup cores demo test pytest test-long test-fast lint bench fuzz compliance tables paper systems swarm clean
 setup: $(STAMP)
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml setup.py
 	$(PYTHON) -c 'import sys; sys.exit("mrcfabric needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; try make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m tools.cores
 	touch $(STAMP)
+
+# The modules on the way of a packet as extension modules, made from the same sources; without a C compiler nothing is made,
+# and the sources run as pure Python. Says in one line which it is.
+cores: setup
+	$(BIN)/python -m tools.cores
 
 demo: setup
 	$(BIN)/mrcfabric demo
@@ -19,12 +25,15 @@ demo: setup
 test: setup
 	$(MAKE) --jobs=2 lint pytest
 
+# Tests that change a core from outside (`pure`) need cores in pure Python, all others take those that run.
 pytest: setup
-	$(BIN)/pytest -n auto --dist worksteal -m "not long"
+	$(BIN)/pytest -n auto --dist worksteal -m "not long and not pure"
+	MRCFABRIC_CORES=python $(BIN)/pytest -n auto --dist worksteal -m "pure and not long"
 
 # Repetitions, soaks, many seeds, whole clusters: what `make test` shows once, at length.
 test-long: setup
-	$(BIN)/pytest -n auto --dist worksteal -m long
+	$(BIN)/pytest -n auto --dist worksteal -m "long and not pure"
+	MRCFABRIC_CORES=python $(BIN)/pytest -n auto --dist worksteal -m "long and pure"
 
 test-fast: setup
 	$(BIN)/pytest -n auto --dist worksteal -m "not integration and not slow and not long" -q
@@ -74,4 +83,4 @@ systems: setup
 	$(BIN)/python -m studies.systems $(POOL) --write
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build out *.egg-info
+	rm -rf $(VENV) mrcfabric/_cores .mypy_cache .ruff_cache .pytest_cache .hypothesis build out *.egg-info

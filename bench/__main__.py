@@ -67,6 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         console = Console(width=PLAIN_COLUMNS)
     machine = describe()
     console.print(f"{machine['cpu']}, {machine['cpus']} CPUs, Linux {machine['kernel']}, Python {machine['python']}")
+    console.print(f"cores: {machine['cores']}")
     warnings = [f"before the start {what}" for what in [noise(idle_load())] if what]
     results: dict[str, dict[str, Any]] = {}
     for name in arguments.sections:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mrcfabric.cores import CORES
+
 BUSY_SHARE_MAX = 0.10
 """Share of all CPUs that others may use, or the hypervisor withhold, before the figures are called noisy."""
 
@@ -87,4 +89,5 @@ def describe() -> dict[str, Any]:
         "memory_mb": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20,
         "kernel": platform.release(),
         "python": platform.python_version(),
+        "cores": CORES.line,
     }

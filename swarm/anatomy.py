@@ -28,7 +28,7 @@ def transport(nic: Nic) -> MrcTransport:
 
 
 def board(nic: Nic) -> MrcBoard:
-    return transport(nic).board
+    return transport(nic).mrc_board
 
 
 def qps(nic: Nic) -> dict[int, Qp]:
@@ -103,36 +103,14 @@ def waiting(egress: EgressQueues) -> tuple[int, int, int, int]:
 
 def look_at_ports(ports: Ports, on_offer: Any) -> None:
     """`on_offer(now, port, packet, control)` sees every packet that a NIC puts into a port's queue, before it does."""
-    kind: Any = type(ports)
-
-    def offer(self: Any, now: int, port: int, packet: bytearray, control: bool) -> None:
-        on_offer(now, port, packet, control)
-        kind.offer(self, now, port, packet, control)
-
-    ports.__class__ = type("SeenPorts", (kind,), {"__slots__": (), "offer": offer})
+    ports.on_offer = on_offer
 
 
 def look_at_memory(memory: MemoryTable, on_placed: Any) -> None:
     """`on_placed(r_key, va, payload)` sees every payload that a NIC has written."""
-
-    class SeenMemory(MemoryTable):
-        __slots__ = ()
-
-        def place(self, r_key: int, va: int, payload: Any) -> bool:
-            good = super().place(r_key, va, payload)
-            if good:
-                on_placed(r_key, va, payload)
-            return good
-
-    memory.__class__ = SeenMemory
+    memory.on_placed = on_placed
 
 
 def look_at_losses(switch: Switch, on_lost: Any) -> None:
     """`on_lost(packet)` sees every packet that a switch drops before any queue."""
-    lose = switch._lose
-
-    def seen(at_ns: int, packet: Any, reason: str) -> None:
-        on_lost(packet)
-        lose(at_ns, packet, reason)
-
-    vars(switch)["_lose"] = seen
+    switch.on_lost = on_lost

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any, Final
 
+from mrcfabric.attributes import attribute_names
 from mrcfabric.units import Instant
 from swarm.invariant import InvariantError
 
@@ -40,10 +41,9 @@ def containers(root: object) -> Iterator[tuple[str, int]]:
 
 
 def _fields(thing: object) -> Iterator[tuple[str, Any]]:
-    for kind in type(thing).__mro__:
-        for name in getattr(kind, "__slots__", ()):
-            if name not in _SKIPPED and hasattr(thing, name):
-                yield name, getattr(thing, name)
+    for name in attribute_names(type(thing)):
+        if name not in _SKIPPED and hasattr(thing, name):
+            yield name, getattr(thing, name)
     for name, value in getattr(thing, "__dict__", {}).items():
         if name not in _SKIPPED:
             yield name, value

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from mrcfabric.cores import COMPILED, CORES
 from orchestrator.process import launcher
 from tests.support import packages
 from tests.support.warm_command import WARM
@@ -35,9 +36,14 @@ LONG_WALL_S = 900
 """A long test computes for half a minute alone, and shares its CPU with whatever else the machine does."""
 
 
+_COMPILED = pytest.mark.skip(reason="changes the cores, and compiled ones run (MRCFABRIC_CORES=python: pure Python)")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A long test that names no bound has a longer one than others."""
+    """A long test that names no bound has a longer one than others; tests that change the cores need pure Python."""
     for item in items:
+        if CORES.run == COMPILED and item.get_closest_marker("pure"):
+            item.add_marker(_COMPILED)
         if item.get_closest_marker("long") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(LONG_WALL_S))
 
@@ -78,7 +84,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Three more than there are CPUs: tests with real processes wait much of their time, and leave their CPU to others.
 
     Long tests compute for most of it, and some hold much memory: one more will do for them."""
-    return len(os.sched_getaffinity(0)) + (1 if config.getoption("markexpr") == "long" else 3)
+    return len(os.sched_getaffinity(0)) + (1 if config.getoption("markexpr").startswith("long") else 3)
 
 
 def _children() -> set[int]:

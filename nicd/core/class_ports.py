@@ -48,6 +48,8 @@ class ClassPorts(Ports):
 
     def offer(self, now: Instant, port: int, packet: bytearray, control: bool) -> None:
         """Put a packet into a port's queue of its class. A port without carrier drops it without a word."""
+        if self.on_offer is not None:
+            self.on_offer(now, port, packet, control)
         egress = self._classed[port]
         egress.offer(now, packet, self._class_of[dscp_of(packet)], self.out)
         if self.tracking:

@@ -4,6 +4,8 @@ Owns regions, their keys and bounds. The application passes the memory in, over 
 knows nothing. MRC 1.0 section 3: only WRITE reaches memory, by R_Key and virtual address, packet by packet.
 """
 
+from collections.abc import Callable
+
 from mrcfabric.errors import RefusedError
 from mrcfabric.rng import Rng
 from mrcfabric.units import Buffer
@@ -40,7 +42,7 @@ class Region:
 class MemoryTable:
     """All regions of a NIC, by id and by R_Key."""
 
-    __slots__ = ("_by_id", "_own_bytes", "_own_max", "_regions_max", "_rng", "_size_max", "by_key")
+    __slots__ = ("_by_id", "_own_bytes", "_own_max", "_regions_max", "_rng", "_size_max", "by_key", "on_placed")
 
     def __init__(self, rng: Rng, regions_max: int, size_max: int, own_max: int) -> None:
         """Bounds: regions, bytes of one, bytes of all that the table itself allocates."""
@@ -51,6 +53,8 @@ class MemoryTable:
         self._own_bytes = 0
         self._by_id: dict[int, Region] = {}
         self.by_key: dict[int, Region] = {}
+        self.on_placed: Callable[[int, int, Buffer], None] | None = None
+        """Is told of each payload that was written: key, address, bytes. For whoever checks a core; None: nobody."""
 
     def register(
         self, va: int, length: int, region_id: int | None, r_key: int | None, memory: memoryview | None
@@ -109,6 +113,8 @@ class MemoryTable:
         if offset < 0 or end > region.length:
             return False
         region.view[offset:end] = payload
+        if self.on_placed is not None:
+            self.on_placed(r_key, va, payload)
         return True
 
     def _free_id(self, wanted: int | None) -> int:

@@ -8,6 +8,8 @@ on-chip model and the witness, where there are any. `transport` has QPs and pack
 from collections.abc import Sequence
 from typing import Any, Final
 
+from mypy_extensions import mypyc_attr
+
 from mrcfabric.glance import NicRest, port_glance
 from mrcfabric.node import Input, Rank, Transmit
 from mrcfabric.units import NEVER, Instant
@@ -27,6 +29,7 @@ RETIRED: Final = ("assumed_bad:", "denied:")
 _FRAME: Final = int(Rank.FRAME)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Nic:
     """An MRC NIC with one port per plane."""
 

@@ -8,6 +8,8 @@ While no QP has data to send, nothing depends on departures and they are compute
 has data, each departure is an instant of its own, because it makes room.
 """
 
+from collections.abc import Callable
+
 from mrcfabric.egress import Egress
 from mrcfabric.egress_config import EgressConfig
 from mrcfabric.egress_queues import EgressQueues
@@ -26,7 +28,7 @@ class Ports:
 
     __slots__ = (
         "_departures", "_faulty", "_impairments", "_queue_bytes_max", "carrier", "count", "egress", "next_ns",
-        "out", "room", "tracking",
+        "on_offer", "out", "room", "tracking",
     )  # fmt: skip
 
     def __init__(self, configs: tuple[EgressConfig, ...], queue_bytes_max: int, *seed: str) -> None:
@@ -45,6 +47,8 @@ class Ports:
         self._departures = [NEVER] * self.count
         self._impairments = [HEALTHY] * self.count
         self._faulty: dict[EgressQueues, None] = {}  # ports that have ever had a fault
+        self.on_offer: Callable[[Instant, int, bytearray, bool], None] | None = None
+        """Is told of each packet before it is put into a queue. For whoever checks a core; None: nobody."""
         self._queue_bytes_max = queue_bytes_max
 
     def _build(self, config: EgressConfig, port: int, rng: Rng) -> EgressQueues:
@@ -53,6 +57,8 @@ class Ports:
 
     def offer(self, now: Instant, port: int, packet: bytearray, control: bool) -> None:
         """Put a packet into a port's queue. A port without carrier drops it without a word."""
+        if self.on_offer is not None:
+            self.on_offer(now, port, packet, control)
         egress = self.egress[port]
         egress.offer(now, packet, control, self.out)
         if self.tracking:

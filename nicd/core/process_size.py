@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from sys import getsizeof
 from typing import Any, Final, NamedTuple
 
+from mrcfabric.attributes import attribute_names
+
 # Nothing below these is state: they are shared, or worth their own size only.
 _LEAVES: Final = (int, str, bytes, bytearray, memoryview, float, bool, type(None), type, range)
 _SHARED: Final = (int, str, bool, type(None), type)
@@ -59,11 +61,10 @@ def _parts(entry: Any, package: str) -> Iterator[Any]:
     elif isinstance(entry, list | tuple | set | frozenset | deque):
         yield from entry
     elif type(entry).__module__.startswith(package):
-        for kind in type(entry).__mro__:
-            for name in getattr(kind, "__slots__", ()):
-                part = getattr(entry, name, None)
-                if part is not None:
-                    yield part
+        for name in attribute_names(type(entry)):
+            part = getattr(entry, name, None)
+            if part is not None:
+                yield part
         attributes = getattr(entry, "__dict__", None)
         if attributes is not None:
             yield attributes

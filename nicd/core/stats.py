@@ -97,18 +97,22 @@ class Distances:
         self.total += ahead
 
 
+COUNTERS: Final = (
+    "acks_early", "acks_received", "acks_sent", "ahead", "bytes_placed", "completions", "cwnd_cuts", "data_packets",
+    "data_received", "drops", "duplicates", "ecn_echoed", "ecn_marks", "ev_replacements", "ev_skips",
+    "ev_transitions", "events_lost", "messages_completed", "nacks_received", "nacks_sent", "packets_lost",
+    "payload_bytes", "penalties_sent", "port_updates_received", "port_updates_sent", "probe_replies",
+    "probe_rtt", "probes_answered", "probes_sent", "qp_errors", "queue_delay", "retransmits",
+    "retransmitted_bytes", "reverse_probes", "rtt", "rtt_max_ns", "rtt_min_ns", "sacks_received", "sacks_sent",
+    "tail_probes", "taken_back", "timeouts", "trims",
+)  # fmt: skip
+"""The attributes of `NicStats`."""
+
+
 class NicStats:
     """Counters of one NIC since its start."""
 
-    __slots__ = (
-        "acks_early", "acks_received", "acks_sent", "ahead", "bytes_placed", "completions", "cwnd_cuts", "data_packets",
-        "data_received", "drops", "duplicates", "ecn_echoed", "ecn_marks", "ev_replacements", "ev_skips",
-        "ev_transitions", "events_lost", "messages_completed", "nacks_received", "nacks_sent", "packets_lost",
-        "payload_bytes", "penalties_sent", "port_updates_received", "port_updates_sent", "probe_replies",
-        "probe_rtt", "probes_answered", "probes_sent", "qp_errors", "queue_delay", "retransmits",
-        "retransmitted_bytes", "reverse_probes", "rtt", "rtt_max_ns", "rtt_min_ns", "sacks_received", "sacks_sent",
-        "tail_probes", "taken_back", "timeouts", "trims",
-    )  # fmt: skip
+    __slots__ = COUNTERS
 
     def __init__(self) -> None:
         self.data_packets = 0
@@ -198,7 +202,7 @@ class NicStats:
         by exponent, without the zeros, and NAME_sum.
         """
         values: dict[str, int | dict[str, int] | list[int]] = {}
-        for name in self.__slots__:
+        for name in COUNTERS:
             value = getattr(self, name)
             if isinstance(value, Durations):
                 values[f"{name}_count"] = value.count

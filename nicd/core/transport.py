@@ -9,6 +9,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
 
+from mypy_extensions import mypyc_attr
+
 from mrcfabric.errors import RefusedError
 from mrcfabric.units import Buffer, Instant
 from nicd.core.board import Board
@@ -22,6 +24,7 @@ CarryOut: TypeAlias = Callable[[Instant, Any], Result]
 """Carries out one command; raises RefusedError, and leaves nothing half done then."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Transport(ABC):
     """The transport of one NIC. Nothing that a peer sends may raise out of it."""
 

@@ -18,6 +18,7 @@ from aiohttp import web
 from aiohttp.typedefs import Middleware
 
 from mrcfabric.control import NoAnswerError
+from mrcfabric.cores import CORES
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.metrics import CONTENT_TYPE
 from orchestrator.agent import metrics
@@ -215,6 +216,7 @@ class Agent:
             {
                 "name": fabric.topology.name,
                 "system": fabric.topology.system_name,
+                "cores": CORES.record(),
                 "pid": os.getpid(),
                 "folder": str(fabric.folder.path),
                 "full": fabric.cluster.share(LEADER).full,

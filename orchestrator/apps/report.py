@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from mrcfabric.cores import CORES
 from mrcfabric.topology import Topology
 from orchestrator.apps.verdict import Verdict
 
@@ -31,6 +32,7 @@ def build(
         "kind": kind,
         **verdict.record(),
         "system": topology.system_name,
+        "cores": CORES.run,
         "settings_digest": topology.digest(),
         "settings": topology.to_dict(),
         "base_rtt_ns": topology.base_rtt_ns(),

@@ -29,7 +29,9 @@ def _print_version(wanted: bool) -> None:
 
         import typer
 
-        typer.echo(f"mrcfabric {version('mrcfabric')}")
+        from mrcfabric.cores import CORES
+
+        typer.echo(f"mrcfabric {version('mrcfabric')}\ncores: {CORES.line}")
         raise typer.Exit
 
 

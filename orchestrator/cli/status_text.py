@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mrcfabric.cores import Cores
 from orchestrator.cli.rc_text import rc_text
 
 TARGETS_SHOWN = 4
@@ -37,6 +38,7 @@ def render_status(answer: dict[str, Any]) -> str:
     lines = [
         f"fabric {answer['name']}: {run}, agent pid {answer['pid']}",
         f"  system    {answer['system']}",
+        f"  cores     {Cores(**answer['cores']).line}",
         f"  folder    {answer['folder']}" + (f", {_FULL}" if answer["full"] else ""),
         f"  ports     {answer['ports'][0]}..{answer['ports'][1]}   metrics {answer['http']}/metrics/NODE",
         f"  time      {fidelity['fabric_ns'] / 1000:.3f} us of fabric time, {clock}{slower}",

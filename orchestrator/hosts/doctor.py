@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from mrcfabric.cores import COMPILED, CORES, FORCED
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from mrcfabric.udp import SOCKET_BUFFER_BYTES
@@ -60,6 +61,7 @@ def examine(topology: Topology, pack: Pack = "none") -> Iterator[Check]:
     """Make every check for a fabric on this host."""
     sites = Sites()
     yield _python()
+    yield _cores()
     yield descriptors(topology, pack, sites)
     yield memory(topology, sites)
     yield loopback(topology)
@@ -85,6 +87,11 @@ def cores_for(pack: Pack, sites: Sites) -> list[int]:
 def _python() -> Check:
     wanted = ".".join(map(str, PYTHON))
     return Check("Python", sys.version_info >= PYTHON, platform.python_version(), f"install Python {wanted} or newer")
+
+
+def _cores() -> Check:
+    found = CORES.line
+    return Check("cores", CORES.run == COMPILED or CORES.detail == FORCED, found, "packets take longer", needed=False)
 
 
 def descriptors(topology: Topology, pack: Pack, sites: Sites) -> Check:

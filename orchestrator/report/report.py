@@ -2,12 +2,13 @@
 
 Owns the keys of `report.json`, which other programs read; `docs/schema/report.json` describes them. `run_charts` and
 `run_page` draw the charts, `fault_costs` has the cost of faults. In virtual time a report depends on the scenario and
-its seed alone: it holds no wall clock, no path and no process.
+its seed alone: it holds no wall clock, no path and no process. Only `cores` says which cores ran, and changes nothing.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from mrcfabric.cores import CORES
 from mrcfabric.units import NS_PER_S
 from orchestrator.measures.counts import ev_states
 from orchestrator.measures.judge import Verdict, percentile, rounded
@@ -57,6 +58,7 @@ def build(plan: Plan, recording: Recording, verdict: Verdict) -> Report:
         "backend": recording.backend,
         "seed": recording.seed,
         "system": topology.system_name,
+        "cores": CORES.run,
         "ended": recording.ended,
         "lost": recording.lost,
         "begin_ns": recording.begin_ns,

@@ -122,6 +122,7 @@ def _head(report: Mapping[str, Any]) -> str:
     length = report["end_ns"] - report["begin_ns"]
     said = (
         f"{report['backend']}, system {report['system']}, seed {report['seed']}, "
+        f"cores: {words.cores(report)}, "
         f"{report['settings']['planes']} planes, "
         f"{length / NS_PER_US:,.0f} us of fabric time = {length / report['base_rtt_ns']:,.0f} base RTTs "
         f"= {length / report['second_ns']:,.1f} s of the timetable, ended: {report['ended']}"

@@ -198,6 +198,12 @@ class Report(TypedDict):
             str, _said("The system whose settings lie beneath; without one the transport. Older reports lack it.")
         ]
     ]
+    cores: NotRequired[
+        Annotated[
+            Literal["compiled", "python"],
+            _said("Which cores ran: compiled, or the same sources as pure Python. The results are the same."),
+        ]
+    ]
     ended: Literal["complete", "length", "stalled", "interrupted", "lost"]
     lost: Annotated[str, _said("Which daemon died outside the timetable, with its last log lines.")]
     begin_ns: int

@@ -7,6 +7,7 @@ defines the figures.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mrcfabric.cores import COMPILED, PYTHON
 from mrcfabric.units import GBPS, NS_PER_US
 from orchestrator.faults.fault import Fault
 
@@ -27,6 +28,12 @@ def figure(value: float | None, unit: str) -> str:
         return f"{value:,.1f} RTT"
     text = f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
     return f"{text} bytes" if unit == "bytes" else text
+
+
+def cores(report: Mapping[str, Any]) -> str:
+    """Which cores ran."""
+    run = report.get("cores", "")
+    return {COMPILED: "compiled", PYTHON: "pure Python"}.get(run, "not said")
 
 
 def expected(finding: Mapping[str, Any]) -> str:

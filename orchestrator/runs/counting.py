@@ -7,7 +7,7 @@ Gauges, which say how things stand and not what happened, are read by their own 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from nicd.core.rc.rc_stats import RcStats
+from nicd.core.rc.rc_stats import COUNTERS
 from orchestrator.measures.recording import RATES
 
 _GAUGES: Final = ("rtt_min_ns", "rtt_max_ns")
@@ -32,7 +32,7 @@ def flat_nic(core: Mapping[str, Any]) -> dict[str, int]:
     for port in core["ports"].values():
         for reason, count in port["drops"].items():
             counts[f"drops.{reason}"] = counts.get(f"drops.{reason}", 0) + count
-    counts |= {f"rc.{name}": count for name, count in core.get("rc", {}).items() if name in RcStats.__slots__}
+    counts |= {f"rc.{name}": count for name, count in core.get("rc", {}).items() if name in COUNTERS}
     return counts | flat_ports(core) | flat_pauses(core)
 
 

@@ -20,6 +20,7 @@ def summary_lines(report: dict[str, Any]) -> list[str]:
         lines.append(f"  {mark} {finding['name']}: {words.observed(finding)}; {words.expected(finding)}{at}")
     lines += [f"  note  {note}" for note in report["notes"]]
     lines += fidelity_lines(report)
+    lines.append(f"  cores: {words.cores(report)}")
     lines.append(f"verdict: {report['verdict'].upper()}")
     lines += [f"  {line}" for reason in words.other_reasons(report) for line in reason.split("\n")]
     return lines

@@ -12,6 +12,17 @@ from swarm.invariant import InvariantError
 from switchd.core.routed import RoutedSwitch
 
 
+class _Seen:
+    """A forwarding whose `route` is another function."""
+
+    def __init__(self, forwarding: Any, route: Any) -> None:
+        self._forwarding = forwarding
+        self.route = route
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._forwarding, name)
+
+
 class OneWay:
     """The check of one switch."""
 
@@ -30,7 +41,7 @@ class OneWay:
                 self._keeps(at_ns, flow, found[0])
             return found
 
-        vars(forwarding)["route"] = seen
+        switch._forwarding = _Seen(forwarding, seen)
 
     def before(self, inputs: list[Input], at_ns: Instant) -> None:
         """Nothing to remember."""

@@ -6,9 +6,11 @@ QPs or EVs, sends no notifications, and never reroutes: a dead link is silence. 
 """
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, assert_never
+
+from mypy_extensions import mypyc_attr
 
 from mrcfabric.egress import Egress
 from mrcfabric.egress_queues import EgressQueues
@@ -51,6 +53,7 @@ from switchd.core.stats import DROP_REASONS, switch_counters
 assert not Rank.COMMAND, "the loop over the inputs tells a command by its rank of zero"
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Switch:
     """One switch in fabric time. See `mrcfabric.node` for the contract; packets are patched in place."""
 
@@ -73,6 +76,8 @@ class Switch:
         self._timeout: Instant = NEVER
         self._events: list[SwitchEvent] = []
         self._witness: Witness | None = None
+        self.on_lost: Callable[[Buffer], None] | None = None
+        """Is told of each packet that reaches no port. For whoever checks a core; None: nobody."""
 
     def advance(self, inputs: list[Input], until: Instant) -> list[Transmit]:
         """Forward what arrived and commit departures up to and including `until`."""
@@ -210,6 +215,8 @@ class Switch:
 
     def _lose(self, at_ns: Instant, packet: Buffer, reason: str) -> None:
         """Count a packet that reaches no port as dropped."""
+        if self.on_lost is not None:
+            self.on_lost(packet)
         self.drops[reason] += 1
         if self._witness is not None:
             self._witness.dropped(at_ns, packet, reason)

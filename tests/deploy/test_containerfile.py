@@ -109,7 +109,9 @@ def test_the_image_says_how_it_is_run(store: Store, image: str) -> None:
 async def test_it_carries_the_command_and_nothing_of_the_source(store: Store, container: str, tmp_path: Path) -> None:
     (tmp_path / "scenario.yaml").write_text(SCENARIO)
     os.chmod(tmp_path, 0o755)
-    assert (await run(inside(store, container, tmp_path, "--version"))).well() == f"mrcfabric {version('mrcfabric')}\n"
+    told = (await run(inside(store, container, tmp_path, "--version"))).well()
+    # The base of this image has neither compiler nor mypy.
+    assert told.startswith(f"mrcfabric {version('mrcfabric')}\ncores: pure Python (")
     assert (await run(inside(store, container, tmp_path, "validate", f"{FILES_DIR}/scenario.yaml"))).well()
     mounted = Path(store.do("mount", container))
     assert not (mounted / "source").exists()

@@ -11,6 +11,7 @@ from mrcfabric.rng import Rng
 from tests.mrcfabric.test_egress import SMALL, packet, port
 
 
+@pytest.mark.pure
 def test_queues_alone_are_no_port() -> None:
     with pytest.raises(TypeError, match="abstract"):
         EgressQueues(EgressConfig(), 0, Rng("test"), REFUSALS[:3])  # type: ignore[abstract]

@@ -11,6 +11,7 @@ from mrcfabric.units import NEVER
 from tests.mrcfabric.test_egress import packet, port
 
 
+@pytest.mark.pure
 def test_a_wire_alone_is_no_port() -> None:
     with pytest.raises(TypeError, match="abstract"):
         EgressWire(EgressConfig(), 0, port()._fault_rng, ())  # type: ignore[abstract]

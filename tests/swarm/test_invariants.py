@@ -312,6 +312,7 @@ SMALL_QUEUES = {"data": 0.3, "data_last_hop": 0.3}
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
+@pytest.mark.pure
 def test_a_planted_mistake_is_found(monkeypatch: Patch, plant: Plant, case: Case, invariant: str) -> None:
     plant(monkeypatch)
     outcome = run(case)
@@ -330,6 +331,7 @@ def test_without_one_nothing_is_found(case: Case) -> None:
     assert not cut_otherwise(outcome)
 
 
+@pytest.mark.pure
 def test_a_core_that_depends_on_how_time_is_cut_is_found(monkeypatch: Patch) -> None:
     def make(advance: Any) -> Any:
         def mistaken(self: Any, inputs: Any, until: int) -> Any:
@@ -345,6 +347,7 @@ def test_a_core_that_depends_on_how_time_is_cut_is_found(monkeypatch: Patch) -> 
     assert "instant by instant" in cut_otherwise(outcome)
 
 
+@pytest.mark.pure
 def test_a_core_that_raises_is_a_finding(monkeypatch: Patch) -> None:
     def broken(self: Any, *arguments: Any) -> None:
         raise KeyError("planted")

@@ -9,6 +9,7 @@ from swarm.shrink import kind_of, shrink
 from tests.swarm.cases import calm, lossy
 
 
+@pytest.mark.pure
 def test_what_does_not_matter_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     build = Requestor.emit
 

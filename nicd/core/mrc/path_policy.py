@@ -21,6 +21,8 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Final, Protocol, TypeVar
 
+from mypy_extensions import mypyc_attr
+
 from mrcfabric.rng import Rng
 from nicd.core.ev_state import EvState, EvTrigger, Rule, step
 
@@ -100,6 +102,7 @@ class PathPolicy(Protocol):
         ...
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class MrcPolicy:
     """State per EV, as MRC has it."""
 

@@ -11,7 +11,7 @@ from dataclasses import fields
 from functools import cache
 from typing import Any, TypeAlias
 
-from nicd.core.board import Board
+from mrcfabric.attributes import attribute_names
 from nicd.core.ev_state import EvState
 from nicd.core.mrc.board import MrcBoard
 from nicd.core.mrc.ev_format import BITS
@@ -156,7 +156,7 @@ def _fixed_bytes(evs: int, planes: int, ev_bits: int) -> int:
 
 def _qp_row(board: MrcBoard, qp: Qp, link: Link) -> Report:
     # What the QP shares with others is theirs: the board and its parts, the destination, the profile it was drawn from.
-    parts = (getattr(board, name) for name in (*Board.__slots__, *MrcBoard.__slots__))
+    parts = (getattr(board, name) for name in attribute_names(MrcBoard))
     others = (board, *parts, link.peer, link.peer.windows, qp.profile)
     process = reachable(qp, "nicd.core", others)
     contexts = board.contexts

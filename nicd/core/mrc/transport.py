@@ -59,10 +59,10 @@ class MrcTransport(Transport):
     """MRC on one NIC."""
 
     name = "mrc"
-    board: MrcBoard
 
     def __init__(self, board: MrcBoard, start_ns: Instant = 0) -> None:
         super().__init__(board, start_ns)
+        self.mrc_board = board
         config = board.config
         self._self_prober = None if config.turns is None else SelfProber(board, config.turns, start_ns)
         self._table = table = QpTable(board, start_ns)
@@ -110,10 +110,10 @@ class MrcTransport(Transport):
     # -- counters
 
     def ev_rows(self) -> list[list[int]]:
-        return [list(row) for row in self.board.ev_tally]
+        return [list(row) for row in self.mrc_board.ev_tally]
 
     def counters(self) -> dict[str, Any]:
-        table, events = self._table, self.board.ev_events
+        table, events = self._table, self.mrc_board.ev_events
         return {
             **super().counters(),
             "ev_events": {"told": events.told, "lost": events.lost},
@@ -121,7 +121,7 @@ class MrcTransport(Transport):
             "windows": table.windows(),
             "mpr": table.mpr(),
             "peer_ports_down": table.peer_ports_down(),
-            "state_bytes": state_bytes(self.board, self._qps),
+            "state_bytes": state_bytes(self.mrc_board, self._qps),
         }
 
     # -- queries
@@ -131,13 +131,13 @@ class MrcTransport(Transport):
         return [] if qp is None or qp.link is None else qp.link.profile.table()
 
     def ev_profiles(self) -> list[dict[str, int | str | bool | None]]:
-        return [profile.record() for profile in self.board.profiles.by_number.values()]
+        return [profile.record() for profile in self.mrc_board.profiles.by_number.values()]
 
     def ev_profile(self, number: int) -> list[dict[str, int | str]]:
         return self._profiles.rows(number)
 
     def take_ev_events(self, limit: int) -> list[dict[str, int | str]]:
-        return self.board.ev_events.take(limit)
+        return self.mrc_board.ev_events.take(limit)
 
     def ev_probes(self, batch: int) -> dict[str, Any]:
         return self._ev_probing.rows(batch)
@@ -146,27 +146,27 @@ class MrcTransport(Transport):
         return [row for peer in self._table.peers for row in peer.reverse_rows()]
 
     def denied_paths(self) -> list[dict[str, int | None]]:
-        return [{"plane": plane, "path": path, "peer_index": peer} for plane, path, peer in self.board.denied]
+        return [{"plane": plane, "path": path, "peer_index": peer} for plane, path, peer in self.mrc_board.denied]
 
     def link_table(self) -> dict[str, Any]:
         return {} if self._self_prober is None else self._self_prober.table()
 
     def state_report(self) -> dict[str, Any]:
-        return state_report(self.board, self._qps, self._table.peers)
+        return state_report(self.mrc_board, self._qps, self._table.peers)
 
     def overfull(self) -> list[tuple[int, str]]:
         return [(qpn, name) for qpn, qp in self._qps.items() if qp.link is not None
-                for name in within(peak(qp.link), reserved(self.board, qp.link))]  # fmt: skip
+                for name in within(peak(qp.link), reserved(self.mrc_board, qp.link))]  # fmt: skip
 
     # -- receiving
 
     def receive(self, now: Instant, port: int, packet: Buffer) -> str:
         """Check a packet from a port and hand it to its QP or peer. Returns what became of it, see `onchip.Receive`."""
-        stats = self.board.stats
+        stats = self.mrc_board.stats
         reason, traffic_class, opcode, flags, dest_qp, psn, ev, start, size, source = self._peek(packet)
         if reason is not None:
             return self._receive_odd(now, port, packet, reason)
-        if not self.board.ports.carrier >> port & 1:
+        if not self.mrc_board.ports.carrier >> port & 1:
             return stats.drop("no_carrier")
         # A trimmed packet has no ICRC.
         if size >= 0 and not icrc_ok(packet):
@@ -200,7 +200,7 @@ class MrcTransport(Transport):
             reason = "srh"
             stripped = srh.strip(packet)
         if stripped is None:
-            return self.board.stats.drop(reason)
+            return self.mrc_board.stats.drop(reason)
         return self.arrive(now, port, stripped)
 
     def _receive_control(
@@ -216,7 +216,7 @@ class MrcTransport(Transport):
         traffic_class: int,
     ) -> str:
         """A control packet for a QP."""
-        stats = self.board.stats
+        stats = self.mrc_board.stats
         good = True
         if opcode == SACK:
             stats.sacks_received += 1
@@ -241,17 +241,17 @@ class MrcTransport(Transport):
     ) -> str:
         """Take a WRITE for the endpoint QP: it can only be a self probe of ours that has come back."""
         prober = self._self_prober
-        if source != self.board.config.address or prober is None:
-            return self.board.stats.drop("endpoint_op")
+        if source != self.mrc_board.config.address or prober is None:
+            return self.mrc_board.stats.drop("endpoint_op")
         if not prober.on_return(now, port, traffic_class, psn, packet, size < 0):
-            return self.board.stats.drop("self_probe")
+            return self.mrc_board.stats.drop("self_probe")
         return TAKEN if size < 0 else PLACED
 
     def _receive_endpoint(
         self, now: Instant, port: int, opcode: int, psn: int, ev: int, packet: Buffer, source: bytes, size: int
     ) -> str:
         """An endpoint request or response, from NIC to NIC."""
-        stats = self.board.stats
+        stats = self.mrc_board.stats
         peer = self._table.peer_of(source)
         if peer is None:
             return stats.drop("unknown_peer")
@@ -263,6 +263,6 @@ class MrcTransport(Transport):
                 return stats.drop("endpoint_op")
             peer.on_request(now, psn & 0xFFFF, op, mask, timestamp, port, ev)
         else:
-            op, stamp = read_endpoint_response(packet, self.board.config.options)
+            op, stamp = read_endpoint_response(packet, self.mrc_board.config.options)
             peer.on_response(now, psn & 0xFFFF, op, stamp, port)
         return TAKEN

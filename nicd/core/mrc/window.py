@@ -10,6 +10,8 @@ told what happens, at instants that never go back, and answers by moving `cwnd_b
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
+from mypy_extensions import mypyc_attr
+
 from mrcfabric.units import Instant
 
 if TYPE_CHECKING:
@@ -108,6 +110,7 @@ Policy: TypeAlias = Callable[[WindowSetup], CongestionWindow]
 """What makes a window."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class FixedWindow:
     """A window that stays where it is; trims alone push it down for a while when `trim_response` is set.
 

@@ -10,14 +10,18 @@ RC_DROP_REASONS: Final = (OUT_OF_SEQUENCE, RESERVED)
 """Reasons beside those of `nicd.core.stats.DROP_REASONS`."""
 
 
+COUNTERS: Final = (
+    "access_naks_sent", "cnps_ignored", "cnps_received", "cnps_sent", "naks_received", "naks_sent",
+    "out_of_sequence", "paced_packets", "passes_begun", "rate_cuts", "rate_steps", "rnr_naks_received",
+    "selective_kept",
+)  # fmt: skip
+"""The attributes of `RcStats`."""
+
+
 class RcStats:
     """Counters of one NIC since its start."""
 
-    __slots__ = (
-        "access_naks_sent", "cnps_ignored", "cnps_received", "cnps_sent", "naks_received", "naks_sent",
-        "out_of_sequence", "paced_packets", "passes_begun", "rate_cuts", "rate_steps", "rnr_naks_received",
-        "selective_kept",
-    )  # fmt: skip
+    __slots__ = COUNTERS
 
     def __init__(self) -> None:
         self.naks_sent = 0
@@ -46,4 +50,4 @@ class RcStats:
 
     def record(self) -> dict[str, int]:
         """All counters."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {name: getattr(self, name) for name in COUNTERS}

@@ -11,13 +11,16 @@ IRN (SIGCOMM'18) 3.1 (loss recovery), 3.2 (a window of one bandwidth-delay produ
 """
 
 from collections import deque
-from typing import Any
 
 from mrcfabric.units import NEVER, NS_PER_S, Instant
 from mrcfabric.wire.layout import PSN_MASK
+from mrcfabric.wire.roce import RcDataTemplate
 from mrcfabric.wire.roce_layout import NAK_SEQUENCE
+from nicd.core.board import Board
 from nicd.core.events import STATUS_REMOTE_INVALID, STATUS_RETRY_EXCEEDED, Retransmit
-from nicd.core.rc.requestor import HALF_PSN, NACK, TIMEOUT, Posted, Requestor
+from nicd.core.rc.dcqcn import Pace
+from nicd.core.rc.rc_stats import RcStats
+from nicd.core.rc.requestor import HALF_PSN, NACK, TIMEOUT, Posted, QpLike, Requestor
 
 WINDOW_SPARE_PACKETS = 4
 """A window holds more than one bandwidth-delay product by what waits for its acknowledgement, and by so many packets
@@ -51,9 +54,12 @@ class SelectiveRequestor(Requestor):
         "_sent",
     )  # fmt: skip
 
-    def __init__(self, *args: Any) -> None:
+    def __init__(
+        self, qp: QpLike, board: Board, rc: RcStats, template: RcDataTemplate, pace: Pace, psn_first: int,
+        window_bytes: int,
+    ) -> None:  # fmt: skip
         """As `Requestor`."""
-        super().__init__(*args)
+        super().__init__(qp, board, rc, template, pace, psn_first, window_bytes)
         settings = self._board.settings
         self._low_ns = min(settings.rc_rto_low_ns, settings.rc_rto_high_ns)
         self._high_ns = settings.rc_rto_high_ns

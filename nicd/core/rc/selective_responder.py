@@ -7,7 +7,7 @@ is missing and which packet has come; one that closes a gap is acknowledged at o
 IRN (SIGCOMM'18) 3.1, 5.2 to 5.4 (packets out of order).
 """
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from mrcfabric.units import Buffer, Instant
 from mrcfabric.wire.layout import PSN_MASK
@@ -21,8 +21,10 @@ from mrcfabric.wire.roce_layout import (
     RC_WRITE_FIRST,
     RC_WRITE_MIDDLE,
 )
-from nicd.core.rc.requestor import HALF_PSN
-from nicd.core.rc.responder import MEMORY, MISMATCH, Responder
+from nicd.core.board import Board
+from nicd.core.rc.rc_stats import RcStats
+from nicd.core.rc.requestor import HALF_PSN, QpLike
+from nicd.core.rc.responder import MEMORY, MISMATCH, AnswerLike, Responder
 from nicd.core.stats import PLACED
 
 _Came: TypeAlias = tuple[int, int, int, int | None]
@@ -34,9 +36,9 @@ class SelectiveResponder(Responder):
 
     __slots__ = ("_early", "_early_peak", "_psns_max")
 
-    def __init__(self, *args: Any) -> None:
+    def __init__(self, qp: QpLike, board: Board, rc: RcStats, answer: AnswerLike, psn_first: int) -> None:
         """As `Responder`."""
-        super().__init__(*args)
+        super().__init__(qp, board, rc, answer, psn_first)
         self._psns_max = self._board.settings.rc_psns_max
         self._early: dict[int, _Came] = {}
         self._early_peak = 0

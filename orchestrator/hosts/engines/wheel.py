@@ -14,11 +14,14 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
+from mrcfabric.cores import FOLDER
 from mrcfabric.errors import ConfigError
 
 _CARRIED: Final = ("METADATA", "entry_points.txt", "top_level.txt")
 """The metadata files to copy. The others say how the distribution came here."""
 _WHEEL: Final = "Wheel-Version: 1.0\nGenerator: mrcfabric\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+_MADE: Final = {"__pycache__", FOLDER}
+"""Folders of what was made of the code for this machine: the other one runs it as pure Python."""
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 _MODE: Final = 0o644
 _DIGEST_CHARS: Final = 16
@@ -90,7 +93,7 @@ def _modules(found: metadata.Distribution) -> Iterator[tuple[str, bytes]]:
         folder = Path(next(iter(spec.submodule_search_locations)))
         for path in folder.rglob("*"):
             inside = path.relative_to(folder)
-            if path.is_file() and "__pycache__" not in inside.parts:
+            if path.is_file() and not _MADE & set(inside.parts):
                 yield f"{package}/{inside.as_posix()}", path.read_bytes()
 
 

@@ -83,6 +83,7 @@ def test_duplicates_and_drops(scene: Scene) -> None:
     assert verdicts[9] == ["dropped: icrc", "placed"]
 
 
+@pytest.mark.pure
 def test_a_packet_is_placed_whether_or_not_its_acknowledgement_finds_a_port(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import typer
 
+from mrcfabric.cores import CORES
 from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.cli import main
 from tests.orchestrator import running
@@ -22,7 +23,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
 
 def test_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(monkeypatch, "--version") == 0
-    assert capsys.readouterr().out == f"mrcfabric {version('mrcfabric')}\n"
+    assert capsys.readouterr().out == f"mrcfabric {version('mrcfabric')}\ncores: {CORES.line}\n"
 
 
 def test_help_names_the_commands(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ from tests.support.recordings import HOST_PAIR, OWN_PAIR
 STATUS: dict[str, Any] = {
     "name": "demo",
     "system": "mrc",
+    "cores": {"run": "compiled", "detail": "95 modules, gcc 12.2.0"},
     "pid": 4711,
     "folder": "/somewhere/out/demo",
     "full": False,
@@ -60,6 +61,7 @@ def test_a_healthy_idle_fabric() -> None:
     assert render_status(STATUS).splitlines() == [
         "fabric demo: 56 of 56 daemons run in 56 processes, agent pid 4711",
         "  system    mrc",
+        "  cores     compiled (95 modules, gcc 12.2.0)",
         "  folder    /somewhere/out/demo",
         "  ports     10048..10360   metrics http://127.0.0.1:10360/metrics/NODE",
         "  time      15.000 us of fabric time, asleep: nothing is pending",
@@ -211,3 +213,8 @@ def test_a_fabric_of_rc_nics_tells_of_qps_rates_and_pauses() -> None:
         "  RC        CNPs 12,346/s  NAKs 0/s  sent again 4,096 B  paused at most 42%",
         "  pauses    9 directions of links in 250.0 us; `mrcfabric pauses` says why",
     ]
+
+
+def test_why_the_cores_are_pure_python() -> None:
+    cores = {"run": "python", "detail": "MRCFABRIC_CORES=python"}
+    assert "  cores     pure Python (MRCFABRIC_CORES=python)" in render_status({**STATUS, "cores": cores}).splitlines()

@@ -6,7 +6,7 @@ from mrcfabric.topology import Topology
 from nicd.compose import nic_config
 from nicd.core.ev_state import EV_STATES
 from nicd.core.nic import Nic
-from nicd.core.rc.rc_stats import RcStats
+from nicd.core.rc.rc_stats import COUNTERS
 from orchestrator.runs.counting import flat_nic, flat_switch, plane_states, ports_of, rates_of
 from switchd.compose import switch_config
 from switchd.core.switch import Switch
@@ -40,7 +40,7 @@ def test_what_rc_alone_counts_has_its_prefix_and_gauges_are_no_counts() -> None:
     core["rc"] |= {"naks_sent": 3, "cnps_sent": 5, "rate_bps_mean": 7, "rate_bps_min": 6, "qps_slowed": 1}
     counts = flat_nic(core)
     assert (counts["rc.naks_sent"], counts["rc.cnps_sent"]) == (3, 5)
-    assert {name.removeprefix("rc.") for name in counts if name.startswith("rc.")} == set(RcStats.__slots__)
+    assert {name.removeprefix("rc.") for name in counts if name.startswith("rc.")} == set(COUNTERS)
     assert rates_of(core) == {"mean": 7, "min": 6}
 
 

@@ -1,5 +1,6 @@
 """The end of a run in lines."""
 
+from mrcfabric.cores import COMPILED, CORES
 from orchestrator.runs.summary import summary_lines
 from tests.support.recordings import sample_recording
 from tests.support.run_reports import report_of, sample_run_report
@@ -10,6 +11,7 @@ def test_every_finding_has_its_line_and_what_failed_says_where() -> None:
         "  FAIL  goodput <holds>: 45.0%; at least 85.0% of line, at 100 to 120 us",
         "  ok    eight steps: 8 of train; at least 8",
         "  ok    every byte right: 0 bytes; at most 0 bytes",
+        f"  cores: {'compiled' if CORES.run == COMPILED else 'pure Python'}",
         "verdict: NOT HELD",
     ]
 
@@ -21,6 +23,6 @@ def test_reasons_that_are_no_findings_stand_below_the_verdict() -> None:
 
 def test_a_run_whose_time_ran_out_says_so() -> None:
     lines = summary_lines(report_of(sample_recording(ended="length")))
-    note, verdict = next((one, lines[place + 1]) for place, one in enumerate(lines) if one.startswith("  note"))
+    note, verdict = next(one for one in lines if one.startswith("  note")), lines[-1]
     assert "time ran out: the run's length of " in note
     assert verdict.startswith("verdict: ")

@@ -83,6 +83,7 @@ def drawn(rng: Rng) -> tuple[Topology, list[Fault], int]:
 
 @pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(4, 80))])
 @pytest.mark.parametrize("every", [1, 11])
+@pytest.mark.pure
 def test_a_trace_knows_every_pause_that_a_port_obeyed(seed: int, every: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = Rng("pauses", seed)
     topology, faults, until_ns = drawn(rng)

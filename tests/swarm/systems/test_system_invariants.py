@@ -235,6 +235,7 @@ CASES: list[tuple[Plant, Callable[[], Case], str]] = [
 
 
 @pytest.mark.parametrize(("plant", "case", "invariant"), CASES, ids=[plant.__name__ for plant, _, _ in CASES])
+@pytest.mark.pure
 def test_a_planted_mistake_is_found(monkeypatch: Patch, plant: Plant, case: Callable[[], Case], invariant: str) -> None:
     plant(monkeypatch)
     outcome = run(case())

@@ -1,13 +1,13 @@
 """The counters of the RC transport."""
 
-from nicd.core.rc.rc_stats import RC_DROP_REASONS, RcStats
+from nicd.core.rc.rc_stats import COUNTERS, RC_DROP_REASONS, RcStats
 from nicd.core.stats import DROP_REASONS
 
 
 def test_all_counters_are_told_and_begin_at_zero() -> None:
     stats = RcStats()
     record = stats.record()
-    assert set(record) == set(RcStats.__slots__)
+    assert set(record) == set(COUNTERS)
     assert not any(record.values())
     stats.naks_sent += 2
     assert stats.record()["naks_sent"] == 2
