@@ -8,9 +8,8 @@ Source: IBTA annex A17 (RoCEv2) over IPv6: the CRC-32 of IEEE 802.3 over eight b
 ones: traffic class, flow label, hop limit, UDP checksum and the BTH's fifth byte. Sent with the low byte first.
 """
 
-from zlib import crc32
-
 from mrcfabric.units import Buffer
+from mrcfabric.wire.crc import crc32
 
 ICRC_SIZE = 4
 

@@ -14,9 +14,9 @@ Sources: IEEE 802.1Q 36 (PFC), IEEE 802.3 31 and annexes 31A and 31D (MAC contro
 from collections.abc import Mapping
 from struct import Struct
 from typing import Final, NamedTuple
-from zlib import crc32
 
 from mrcfabric.units import NS_PER_S, Buffer
+from mrcfabric.wire.crc import crc32
 from mrcfabric.wire.link import ControlFrame
 
 PFC_FRAME_BYTES: Final = 64

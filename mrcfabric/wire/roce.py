@@ -14,9 +14,9 @@ Sources: IBTA 9.2 to 9.7 (BTH, RETH, AETH, ICRC) and annex A17 (RoCEv2, CNP), RF
 from collections.abc import Callable
 from struct import Struct
 from typing import Final, TypeAlias
-from zlib import crc32
 
 from mrcfabric.units import Buffer
+from mrcfabric.wire.crc import crc32
 from mrcfabric.wire.dscp import ECT_0, NOT_ECT, traffic_class
 from mrcfabric.wire.fastpath import (
     BAD_LENGTH,

@@ -9,9 +9,9 @@ checksum, fifth byte of the BTH) are built as ones and cleared once the sum is k
 """
 
 from struct import Struct
-from zlib import crc32
 
 from mrcfabric.units import Buffer
+from mrcfabric.wire.crc import crc32
 from mrcfabric.wire.dscp import ECT_0, Dscp, traffic_class
 from mrcfabric.wire.icrc import LRH_STATE
 from mrcfabric.wire.layout import (
