@@ -79,13 +79,15 @@ def launched(pack: str) -> dict[str, float]:
 
 
 def run() -> dict[str, Any]:
-    """Section `launch`: a process per daemon, and once packed by plane."""
+    """Section `launch`: a process per daemon, and once packed by plane and by cores."""
     runs = [launched("none") for _ in range(RUNS)]
     figures = {name: Figure(tuple(one[name] for one in runs)) for name in runs[0]}
-    packed = launched("plane")
+    packed, cores = launched("plane"), launched("cores")
     return {
         **{name: rounded(figure.median) for name, figure in figures.items()},
         "seconds_packed": rounded(packed["seconds"]),
         "pss_mb_all_daemons_packed": rounded(packed["pss_mb_all_daemons"]),
+        "seconds_cores": rounded(cores["seconds"]),
+        "pss_mb_all_daemons_cores": rounded(cores["pss_mb_all_daemons"]),
         "detail": {name: figure.record() for name, figure in figures.items()},
     }

@@ -1,14 +1,15 @@
 """The processes of a running fabric as the kernel sees them: which kind, how much CPU, how much memory.
 
 A process belongs to the fabric when it descends from the given one. Its kind is the first word of its title, which the
-daemons set (`nicd h003`, `switchd p0-t1-2`); whatever has none of ours is the orchestrating side.
+daemons set (`nicd h003`, `switchd p0-t1-2`; `fabricd core-0` has NICs and switches); whatever has none of ours is the
+orchestrating side.
 """
 
 import os
 from collections.abc import Iterable
 from pathlib import Path
 
-KINDS = {"nicd": "nic", "switchd": "switch", "mrc-worker": "worker"}
+KINDS = {"nicd": "nic", "switchd": "switch", "fabricd": "mixed", "mrc-worker": "worker"}
 OTHERS = "orchestrator"
 _PROC = Path("/proc")
 
