@@ -159,12 +159,13 @@ class Forking:
 def _in_the_copy(command: Sequence[str], agent: int, output: Any) -> NoReturn:
     """Leave behind all that belongs to the command, and become the fork server."""
     log = os.open(os.devnull, os.O_WRONLY) if output is None else output.fileno()
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    for name in os.listdir("/proc/self/fd"):
-        if int(name) > 2 and int(name) not in (agent, log):
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number in map(int, os.listdir("/proc/self/fd")):
+        if number not in (1, 2, agent, log, nothing):
+            # Not closed: an object of the command closes its own number some day, which may have another meaning then.
             with contextlib.suppress(OSError):
-                os.close(int(name))
+                os.dup2(nothing, number, inheritable=False)
+    os.close(nothing)
     _become(command, agent, log)
 
 
@@ -203,6 +204,7 @@ def _become(command: Sequence[str], agent: int, log: int) -> NoReturn:
 
     os.setsid()
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    signal.set_wakeup_fd(-1)
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
