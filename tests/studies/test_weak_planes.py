@@ -7,6 +7,7 @@ import pytest
 
 from mrcfabric.topology import Topology
 from studies.weak_planes import Breakage, Row, dead_t1s, longer, lossy, measure, port_down, slow
+from tests.support.corners import corners
 
 LEAST = 0.95
 """Of the max-min shares, all flows together."""
@@ -52,7 +53,7 @@ def test_what_is_due_follows_from_what_is_broken() -> None:
     [
         pytest.param([dead_t1s(1, 2)], 3.5 / 4, marks=pytest.mark.long),
         ([slow(topology(), 1, Fraction(1, 4), range(4))], 3.25 / 4),
-        ([slow(topology(), 1, Fraction(1, 4), [0])], 3.8125 / 4),
+        pytest.param([slow(topology(), 1, Fraction(1, 4), [0])], 3.8125 / 4, marks=pytest.mark.long),
     ],
     ids=["two of four T1s dead", "a plane at a quarter", "a path at a quarter"],
 )
@@ -64,7 +65,7 @@ def test_a_loaded_rack_gets_what_is_left(broken: list[Breakage], due: float) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rate", [10, 25])
+@pytest.mark.parametrize("rate", corners([10, 25], 10))
 def test_one_plane_carries_its_whole_rate_alone_where_a_product_is_few_packets(rate: int) -> None:
     made = topology(2, t1s=2, per_t0=2, rate_bps=rate * 10**9)
     holds(measure(made, across(made), [dead_t1s(1, 2)]))
@@ -79,6 +80,7 @@ def test_one_of_eight_planes_that_dies_under_full_windows_ends_no_qp() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_plane_that_turns_out_to_be_longer_carries_its_part_beside_one_other() -> None:
     made = topology(2)
     holds(measure(made, across(made), [longer(made, 0, 6_000, range(4))]))

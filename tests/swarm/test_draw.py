@@ -1,5 +1,6 @@
 """A seed is a case: legal, reproducible, of every kind."""
 
+import functools
 import json
 
 from nicd.compose import TOPOLOGY_FIGURES
@@ -12,15 +13,19 @@ from swarm.knobs import FIXED, OTHER_FABRICS, draw_settings
 from switchd.core.settings import SwitchSettings
 from tests.swarm.cases import TOPOLOGY
 
-CASES = [draw(seed) for seed in range(150)]
+
+@functools.cache
+def cases() -> list[Case]:
+    """Not when the module is imported, which every process of a test run does."""
+    return [draw(seed) for seed in range(150)]
 
 
 def test_the_same_seed_is_the_same_case() -> None:
-    assert [draw(seed).to_dict() for seed in range(10)] == [case.to_dict() for case in CASES[:10]]
+    assert [draw(seed).to_dict() for seed in range(10)] == [case.to_dict() for case in cases()[:10]]
 
 
 def test_every_case_is_legal_and_small() -> None:
-    for case in CASES:
+    for case in cases():
         check(case.topology)
         assert 1 <= len(case.flows) <= 8
         assert all(flow.a != flow.b for flow in case.flows)
@@ -32,21 +37,21 @@ def test_every_case_is_legal_and_small() -> None:
 
 
 def test_a_case_survives_being_stored() -> None:
-    for case in CASES[:40]:
+    for case in cases()[:40]:
         assert Case.from_dict(json.loads(json.dumps(case.to_dict()))) == case
 
 
 def test_every_kind_of_breakage_is_drawn() -> None:
-    drawn = {fault.kind for case in CASES for fault in case.faults}
+    drawn = {fault.kind for case in cases() for fault in case.faults}
     assert drawn == KINDS.keys() - {"link_flap"}, "a flap is several link_down"
 
 
 def test_odd_shapes_are_drawn() -> None:
-    topologies = [case.topology for case in CASES]
+    topologies = [case.topology for case in cases()]
     assert {topology.planes for topology in topologies} == set(range(1, 9))
     assert any(topology.t0_per_plane == 1 for topology in topologies), "pairs on the same T0"
-    assert any(flow.psn_ab > 0xFFFE00 for case in CASES for flow in case.flows), "PSNs just below the wrap"
-    lengths = {write.length for case in CASES for flow in case.flows for write in (*flow.forth, *flow.back)}
+    assert any(flow.psn_ab > 0xFFFE00 for case in cases() for flow in case.flows), "PSNs just below the wrap"
+    lengths = {write.length for case in cases() for flow in case.flows for write in (*flow.forth, *flow.back)}
     assert 1 in lengths
     assert any(length % 4 for length in lengths)
 

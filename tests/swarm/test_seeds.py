@@ -18,8 +18,8 @@ SEEDS = {
 }
 
 
-DEAR = (4010, 7031)
-"""These take several seconds of CPU each."""
+DEAR = (4010, 7031, 6018, 5056)
+"""These take a second of CPU each, and more."""
 
 
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=pytest.mark.long if seed in DEAR else ()) for seed in SEEDS])

@@ -22,7 +22,7 @@ EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
 SCENARIOS = [
     path
     for path in sorted((ROOT / "examples").rglob("*.yaml"))
-    if yaml.safe_load(path.read_text()).keys() & {"workload", "method"}
+    if re.search(r"^(workload|method):", path.read_text(), re.MULTILINE)
 ]
 
 

@@ -13,14 +13,14 @@ def size_of(kinds: tuple[type[Header], ...]) -> int:
 
 
 @pytest.mark.parametrize("ts", [False, True])
-@pytest.mark.parametrize("opcode", range(256))
-def test_headers_end_where_the_classes_say(opcode: int, ts: bool) -> None:
-    try:
-        expected = EXTENSION_OFFSET + size_of(extensions(opcode, ts))
-    except WireError:
-        expected = 0
-    assert headers_end(opcode, ts) == expected
-    assert expected == 0 or opcode in OPCODE_NAMES
+def test_headers_end_where_the_classes_say(ts: bool) -> None:
+    for opcode in range(256):
+        try:
+            expected = EXTENSION_OFFSET + size_of(extensions(opcode, ts))
+        except WireError:
+            expected = 0
+        assert headers_end(opcode, ts) == expected
+        assert expected == 0 or opcode in OPCODE_NAMES
 
 
 @pytest.mark.spec("MRC 1.0", "7.5")

@@ -6,6 +6,7 @@ import pytest
 
 from nicd.programs.hosted_nic import HostedNic
 from nicd.programs.streams import targets_of
+from tests.support.corners import corners
 from tests.support.hosted import LONG_NS, Hosted, program, run, total
 
 SIZE = 10_000
@@ -65,9 +66,7 @@ def test_an_incast_ends_at_the_first_rank() -> None:
     assert sorted(records[0]["flows"]) == ["h001", "h002", "h003", "h004"]
 
 
-@pytest.mark.parametrize(
-    "qps", [2, pytest.param(3, marks=pytest.mark.long), 8, pytest.param(16, marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("qps", corners([2, 3, 8, 16], 8))
 @pytest.mark.parametrize("kind", ["p2p", "incast", "all_to_all", "ring_all_reduce", "broadcast", "training"])
 def test_messages_take_several_qps_in_turn_and_all_is_right(kind: str, qps: int) -> None:
     figures = {"messages": 9, "message_bytes": SIZE} if kind in ("p2p", "incast") else {"steps": 3}

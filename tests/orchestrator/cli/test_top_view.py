@@ -7,6 +7,7 @@ import pytest
 from mrcfabric.topology import Topology
 from orchestrator.cli.top_view import KEYS_TEXT, ORDERS, plain, screen, worst_links
 from orchestrator.live.snapshot import Snapshot
+from tests.support.corners import corners
 from tests.support.snapshots import DEMO, LARGE, SMALL, all_broken, broken, busy, paused, quiet
 
 
@@ -14,7 +15,7 @@ def shown(shot: Snapshot, width: int = 80, height: int = 24, state: str = "") ->
     return screen("demo", shot, 8e11, width, height, "utilisation", state).plain.split("\n")
 
 
-@pytest.mark.parametrize("size", [(80, 24), (40, 10), (20, 3), (200, 60)])
+@pytest.mark.parametrize("size", corners([(80, 24), (40, 10), (20, 3), (200, 60)], (20, 3), (200, 60)))
 @pytest.mark.parametrize("topology", [SMALL, DEMO, LARGE], ids=lambda one: one.name)
 @pytest.mark.parametrize("make", [quiet, busy, broken, all_broken])
 def test_it_fits(make: object, topology: Topology, size: tuple[int, int]) -> None:
@@ -86,7 +87,7 @@ def test_the_pace_is_that_of_the_rates_beside_it() -> None:
     assert "time stands still" in plain(replace(stood, running=False, number=1))
 
 
-@pytest.mark.parametrize("size", [(80, 24), (40, 10), (20, 3), (200, 60)])
+@pytest.mark.parametrize("size", corners([(80, 24), (40, 10), (20, 3), (200, 60)], (20, 3), (200, 60)))
 def test_a_fabric_of_rc_nics_fits_and_has_nothing_of_evs(size: tuple[int, int]) -> None:
     width, height = size
     lines = screen("roce (roce)", paused(), 4e11, width, height, "paused", "", False).plain.split("\n")

@@ -10,6 +10,7 @@ from mrcfabric.topology import Topology
 from orchestrator.mapper.clustermapper import Clustermapper
 from orchestrator.mapper.link_verdicts import LinkMap, Verdict
 from orchestrator.mapper.t0_view import MapperSettings
+from tests.support.corners import corners
 from tests.support.probed import ProbedFabric
 
 SHAPE = Topology(
@@ -86,7 +87,7 @@ FAULTS: dict[str, Callable[[ProbedFabric], None]] = {
 
 
 @pytest.mark.spec("arXiv 2605.04333", "8")
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", corners(range(3), 0))
 @pytest.mark.parametrize("fault", FAULTS)
 def test_each_fault_is_named_and_nothing_else(fault: str, seed: int) -> None:
     mapped = Mapped(seed=seed)

@@ -10,6 +10,7 @@ from orchestrator.cli.main import build_app
 from orchestrator.planning.window_limits import binding, line_bps, rtt_ns, table, warnings, window_limits
 from studies.flows import START_NS, Flow
 from studies.trial import Trial
+from tests.support.corners import corners
 
 SMALL = Topology(
     name="small", planes=1, t0_per_plane=2, t1_per_plane=2, nics_per_t0=2, evs_per_qp=8, reserve_evs_per_qp=2
@@ -68,7 +69,7 @@ def test_every_limit_is_named_and_a_run_reaches_what_it_comes_to(nic: dict[str, 
     assert reached_bps(topology) == pytest.approx(limit.goodput_bps, rel=0.05)
 
 
-@pytest.mark.parametrize("rate_bps", [100_000_000_000, 400_000_000_000])
+@pytest.mark.parametrize("rate_bps", corners([100_000_000_000, 400_000_000_000], 400_000_000_000))
 @pytest.mark.parametrize(("delay_ns", "units", "qps"), [(LONG_LINKS_NS, 4, 1), (LONG_LINKS_NS, 2, 2), (20_000, 2, 1)])
 def test_a_run_reaches_what_the_tracking_window_comes_to(rate_bps: int, delay_ns: int, units: int, qps: int) -> None:
     topology = replace(SMALL, rate_bps=rate_bps, link_delay_ns=delay_ns, nic={"mpr_units": units})

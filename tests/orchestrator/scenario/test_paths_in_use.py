@@ -7,6 +7,7 @@ from nicd.programs.program import Program
 from orchestrator.faults.fault import once
 from orchestrator.scenario.paths_in_use import links_in_use
 from orchestrator.sim.backend import SimBackend
+from tests.support.corners import corners
 from tests.support.runs import simulated
 from tests.support.scenarios import SMALL, plan_of
 
@@ -55,8 +56,8 @@ PLAIN, PINNED = ("{transport: rc}", "{forwarding: ecmp}"), ("{transport: rc, rc_
 BY_HASH = ("{transport: rc, rc_port: hash}", "{forwarding: ecmp, ecmp_hash: crc}")
 
 
-@pytest.mark.parametrize("seed", ["a", "b", "c"])
-@pytest.mark.parametrize("qps", [1, 3, 8])
+@pytest.mark.parametrize("seed", corners(["a", "b", "c"], "a"))
+@pytest.mark.parametrize("qps", corners([1, 3, 8], 3))
 @pytest.mark.parametrize("settings", [PLAIN, PINNED, BY_HASH], ids=["plain", "pinned", "by hash"])
 async def test_of_rc_they_are_where_packets_of_its_qps_go(settings: tuple[str, str], qps: int, seed: str) -> None:
     nic, switch = settings

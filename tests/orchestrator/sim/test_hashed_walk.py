@@ -54,7 +54,9 @@ def test_flows_spread_and_each_keeps_its_way() -> None:
     [{}, {"ecmp_hash": "crc"}, {"ecmp_seed": "common"}, {"ecmp_resilient": True}],
     ids=["mix", "crc", "common", "resilient"],
 )
-@pytest.mark.parametrize(("seed", "recovery"), [("one", "go_back_n"), ("another", "selective")])
+@pytest.mark.parametrize(
+    ("seed", "recovery"), [("one", "go_back_n"), pytest.param("another", "selective", marks=pytest.mark.long)]
+)
 def test_packets_go_where_their_walk_goes(base: Topology, switch: dict[str, Any], seed: str, recovery: str) -> None:
     topology = Topology.from_dict(
         {**base.to_dict(), "seed": seed, "planes": 2, "switch": {**base.switch, **switch},

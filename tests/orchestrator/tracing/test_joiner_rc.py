@@ -12,6 +12,7 @@ from mrcfabric.witness_packets import covers
 from orchestrator.faults.fault import once
 from orchestrator.sim.fabric import SimulatedFabric
 from orchestrator.tracing.journey import Journey, Way
+from tests.support.corners import corners
 from tests.support.scripts import incast, permutation
 from tests.support.tracing import PAUSING, ROUTED, journeys, told
 
@@ -99,7 +100,7 @@ def test_the_class_is_told_where_there_are_classes(switch: str, cls: int | None)
 
 
 @pytest.mark.parametrize("recovery", RECOVERIES)
-@pytest.mark.parametrize("share_ppm", [20_000, 100_000])
+@pytest.mark.parametrize("share_ppm", corners([20_000, 100_000], 100_000))
 @pytest.mark.parametrize("kind", ["loss", "corruption"])
 def test_a_lost_packet_is_sent_again_and_each_time_has_its_own_way(recovery: str, share_ppm: int, kind: str) -> None:
     """Go-back-N sends the very same bytes again: which arrival is of which sending follows from cables and instants."""
@@ -192,8 +193,8 @@ def test_what_the_buffer_had_no_room_for_has_its_port_and_class() -> None:
     assert all(journey.complete for journey in found)
 
 
-@pytest.mark.parametrize("every", [1, 5, 50])
-@pytest.mark.parametrize("ack_every", [0, 1, 4, 1_000])
+@pytest.mark.parametrize("every", corners([1, 5, 50], 1, 5))
+@pytest.mark.parametrize("ack_every", corners([0, 1, 4, 1_000], 0, 4))
 def test_a_share_is_followed_to_its_acknowledgement(every: int, ack_every: int) -> None:
     found = across(with_nic(ROUTED, rc_ack_every=ack_every), choice=Choice(every=every), pieces=1)
     assert 0 < len(found) <= 8 * (PACKETS // every + 2)

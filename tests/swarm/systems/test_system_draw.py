@@ -1,5 +1,6 @@
 """A seed of the second series is a case: legal, reproducible, of every system and with every variation."""
 
+import functools
 import json
 
 from mrcfabric import bundles
@@ -11,17 +12,22 @@ from swarm.systems.draw import draw
 from switchd.core.settings_forwarding import ForwardingKnobs
 from switchd.core.settings_lossless import LosslessKnobs
 
-CASES = [draw(seed) for seed in range(120)]
 LEFT_ALONE = {"pfc_cable_metres", "transport", "rc_data_dscp", "buffer_bytes"}
 """Knobs that need not be among those drawn: the first two have no effect by themselves here, others are always set."""
 
 
+@functools.cache
+def cases() -> list[Case]:
+    """Not when the module is imported, which every process of a test run does."""
+    return [draw(seed) for seed in range(120)]
+
+
 def test_the_same_seed_is_the_same_case() -> None:
-    assert [draw(seed).to_dict() for seed in range(6)] == [case.to_dict() for case in CASES[:6]]
+    assert [draw(seed).to_dict() for seed in range(6)] == [case.to_dict() for case in cases()[:6]]
 
 
 def test_every_case_is_legal_and_small() -> None:
-    for case in CASES:
+    for case in cases():
         check(case.topology)
         assert case.series == SYSTEMS
         assert 1 <= len(case.flows) <= 8
@@ -34,20 +40,20 @@ def test_every_case_is_legal_and_small() -> None:
 
 
 def test_a_case_survives_being_stored() -> None:
-    for case in CASES[:20]:
+    for case in cases()[:20]:
         assert Case.from_dict(json.loads(json.dumps(case.to_dict()))) == case
 
 
 def test_every_system_and_every_kind_of_pause_breakage_is_drawn() -> None:
-    assert {case.topology.system for case in CASES} == set(bundles.names())
-    assert PAUSE_KINDS.keys() | HASH_KINDS.keys() <= {fault.kind for case in CASES for fault in case.faults}
+    assert {case.topology.system for case in cases()} == set(bundles.names())
+    assert PAUSE_KINDS.keys() | HASH_KINDS.keys() <= {fault.kind for case in cases() for fault in case.faults}
 
 
 def test_every_combination_that_matters_is_drawn() -> None:
     drawn = {
         (nic.get("transport", "mrc"), nic.get("rc_recovery", ""), switch.get("forwarding", "usid"),
          switch.get("lossless", "off"))
-        for nic, switch in ((case.topology.nic, case.topology.switch) for case in CASES)
+        for nic, switch in ((case.topology.nic, case.topology.switch) for case in cases())
     }  # fmt: skip
     assert ("mrc", "", "usid", "pfc") in drawn
     for recovery in ("go_back_n", "go_back_0", "selective"):
@@ -59,8 +65,8 @@ def test_every_combination_that_matters_is_drawn() -> None:
 
 def test_every_knob_of_these_systems_is_drawn() -> None:
     """Also one that is added tomorrow."""
-    nic = {key for case in CASES for key in case.topology.nic}
-    switch = {key for case in CASES for key in case.topology.switch}
+    nic = {key for case in cases() for key in case.topology.nic}
+    switch = {key for case in cases() for key in case.topology.switch}
     wanted = RcKnobs.__dataclass_fields__.keys() - nic
     wanted |= (ForwardingKnobs.__dataclass_fields__.keys() | LosslessKnobs.__dataclass_fields__.keys()) - switch
     assert wanted <= LEFT_ALONE

@@ -4,6 +4,7 @@ import pytest
 
 from swarm.batch import run_seed
 from swarm.case import SYSTEMS
+from tests.support.corners import corners
 
 SEEDS: dict[int, str] = {
     3073: "an ACK was lost for which the next immediate waited, and nobody asked for it",
@@ -13,7 +14,7 @@ SEEDS: dict[int, str] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2_000, 2_004))
+@pytest.mark.parametrize("seed", corners(range(2_000, 2_004), 2_000, 2_001))
 def test_a_seed_holds(seed: int) -> None:
     line = run_seed(seed, SYSTEMS)
     assert not line.reason, f"{line.reason}\n{line.replay}"

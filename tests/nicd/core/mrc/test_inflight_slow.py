@@ -5,6 +5,7 @@ import pytest
 from mrcfabric.impairment import Impairment
 from mrcfabric.topology import Topology
 from tests.nicd.core.fabric import Fabric
+from tests.support.corners import corners
 
 PIECE_BYTES = 1 << 18
 PIECES = 40
@@ -35,7 +36,7 @@ def run(seed: str, planes: int, delay_ns: int, at_ns: int, t1: int | None, rate_
     return fabric
 
 
-@pytest.mark.parametrize("both", [False, True])
+@pytest.mark.parametrize("both", corners([False, True], True))
 @pytest.mark.parametrize(
     ("delay_ns", "at_ns", "t1"), [(20_000, 1, None), (40_000, 100_000, None), (20_000, 100_000, 2)]
 )

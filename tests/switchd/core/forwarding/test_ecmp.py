@@ -30,9 +30,9 @@ def test_a_leaf_has_a_port_for_each_nic_below(nic: int) -> None:
     assert EcmpForwarding(LEAF).route(10, 4, roce(60, nic))[0] == nic - 8
 
 
-@pytest.mark.parametrize("nic", range(64))
-def test_a_spine_has_a_port_for_each_leaf(nic: int) -> None:
-    assert EcmpForwarding(SPINE).route(10, 0, roce(1, nic))[0] == nic // 4
+def test_a_spine_has_a_port_for_each_leaf() -> None:
+    forwarding = EcmpForwarding(SPINE)
+    assert [forwarding.route(10, 0, roce(1, nic))[0] for nic in range(64)] == [nic // 4 for nic in range(64)]
 
 
 def test_all_others_are_behind_the_uplinks_and_a_flow_keeps_its_own() -> None:
