@@ -48,10 +48,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(LONG_WALL_S))
 
 
+# Until all is collected next to nothing is garbage, and each collection of garbage walks through everything.
+gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """The thousands of tests that were collected stay to the end: let no garbage collection walk through them again."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_unconfigure() -> None:

@@ -35,15 +35,17 @@ KINDS = {"commands", "scenario", "topology", "hosts", "prometheus", "python", "j
 COMMAND_WALL_S = 240.0
 ENDLESS_WALL_S = 4.0
 SESSION_WALL_S = 600
+kind_of = functools.cache(Block.kind)
+"""A block may have to be read as YAML for it."""
 
 
 def of_kind(kind: str) -> list[Any]:
     """The blocks of a kind that are run."""
-    return [pytest.param(block, id=block.name) for block in ALL if block.kind() == kind and not block.why_not()]
+    return [pytest.param(block, id=block.name) for block in ALL if kind_of(block) == kind and not block.why_not()]
 
 
 def test_every_block_is_run_or_says_why_not() -> None:
-    strange = [block.name for block in ALL if not block.why_not() and block.kind() not in KINDS]
+    strange = [block.name for block in ALL if not block.why_not() and kind_of(block) not in KINDS]
     assert not strange, "no test knows how to run it: mark it, or teach one"
     bare = [block.name for block in ALL for kind, said in block.marks if kind == "not run" and len(said.split()) < 3]
     assert not bare, "say why"
