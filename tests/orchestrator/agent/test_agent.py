@@ -112,24 +112,23 @@ async def test_the_status_names_a_daemon_that_does_not_answer(served: Fabric, mo
     assert status["alive"] == SMALL.nodes
 
 
-@pytest.mark.parametrize(
-    ("path", "fields", "complaint"),
-    [
-        ("/faults/add", {"kind": "link_down", "selector": {"links": "h000~p0-t0-1"}}, "no such link"),
-        ("/faults/add", {"kind": "melt"}, "is no kind of fault"),
-        ("/faults/inject", {"fault": {"id": "f"}}, "fault.kind"),
-        ("/faults/heal", {"ids": "f1"}, "is no list of texts"),
-        ("/lease", {"owner": ""}, "1 to 80 characters"),
-        ("/call", {"node": 7, "op": "status"}, "is no text"),
-        ("/call", {"node": "h000", "op": "status", "args": [1]}, "args"),
-        ("/call", {"node": "h000", "op": "status", "timeout_s": "long"}, "timeout_s"),
-    ],
+MISTAKES: tuple[tuple[str, dict[str, Any], str], ...] = (
+    ("/faults/add", {"kind": "link_down", "selector": {"links": "h000~p0-t0-1"}}, "no such link"),
+    ("/faults/add", {"kind": "melt"}, "is no kind of fault"),
+    ("/faults/inject", {"fault": {"id": "f"}}, "fault.kind"),
+    ("/faults/heal", {"ids": "f1"}, "is no list of texts"),
+    ("/lease", {"owner": ""}, "1 to 80 characters"),
+    ("/call", {"node": 7, "op": "status"}, "is no text"),
+    ("/call", {"node": "h000", "op": "status", "args": [1]}, "args"),
+    ("/call", {"node": "h000", "op": "status", "timeout_s": "long"}, "timeout_s"),
 )
-async def test_mistakes_are_told_as_the_operator_s(
-    served: Fabric, path: str, fields: dict[str, Any], complaint: str
-) -> None:
-    with pytest.raises(ConfigError, match=complaint):
-        await ask(client_of(served).post, path, **fields)
+
+
+async def test_mistakes_are_told_as_the_operator_s(served: Fabric) -> None:
+    client = client_of(served)
+    for path, fields, complaint in MISTAKES:
+        with pytest.raises(ConfigError, match=complaint):
+            await ask(client.post, path, **fields)
 
 
 async def test_refusals_are_told_as_the_fabric_s(served: Fabric) -> None:
