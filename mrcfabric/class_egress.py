@@ -30,7 +30,7 @@ Departed: TypeAlias = Callable[[Instant, Any, int], None]
 CONTROL_OVERHEAD_BYTES: Final = 20
 """Preamble 8 and gap 12: a control frame brings its Ethernet header and check sequence with it."""
 
-_transmit = tuple.__new__  # what Transmit(...) does, without its Python-level constructor
+_transmit: Final = tuple.__new__  # what Transmit(...) does, without its Python-level constructor
 
 
 class ClassEgress(EgressQueues):

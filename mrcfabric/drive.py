@@ -19,6 +19,7 @@ import time
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from operator import itemgetter
 from typing import Any, Final, Protocol
 
@@ -171,7 +172,7 @@ class Drive:
 
         `ports` has [late frames, host drops] of each port that had any.
         """
-        record: dict[str, Any] = {name: getattr(self.fidelity, name) for name in Fidelity.__slots__}
+        record: dict[str, Any] = asdict(self.fidelity)
         losses = {port.number: [port.late_frames, port.host_drops] for port in self._ports}
         record["ports"] = {number: counts for number, counts in losses.items() if any(counts)}
         endpoints = [port.endpoint for port in self._ports]

@@ -179,7 +179,7 @@ def _either(shares: Iterable[int]) -> int:
     return PPM - passing * PPM // whole
 
 
-HEALTHY = Impairment()
+HEALTHY: Final = Impairment()
 
 _Stage: TypeAlias = Callable[[Buffer, bool], bool]
 

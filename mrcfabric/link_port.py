@@ -6,6 +6,7 @@ may go, `mrcfabric.udp` has sockets and offload, `mrcfabric.clock` the layout of
 
 import time
 from dataclasses import dataclass
+from typing import Final
 
 from mrcfabric.clock import ClockPage
 from mrcfabric.node import Input, Rank, Transmit
@@ -30,7 +31,8 @@ SEQUENCE_GAP = 1 << 20
 _INCARNATION_HALF, _INCARNATION_MASK = 0x8000, 0xFFFF
 _INCARNATION_UNKNOWN = -1
 
-_input = tuple.__new__  # what Input(...) does, without its Python-level constructor
+_INPUT: Final = Input
+_input: Final = tuple.__new__  # what Input(...) does, without its Python-level constructor
 _FRAME = int(Rank.FRAME)
 
 
@@ -234,7 +236,7 @@ class LinkPort:
                 packet = bytearray(packet)
             self.fidelity.frames_in += 1
             if arrival_ns > self._live_from:
-                held.append(_input(Input, (arrival_ns, _FRAME, self.number, sequence, packet)))
+                held.append(_input(_INPUT, (arrival_ns, _FRAME, self.number, sequence, packet)))
         self.fidelity.bad_frames += bad
 
     def _is_strange(self, sequence: int, incarnation: int) -> bool:

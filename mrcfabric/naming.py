@@ -8,28 +8,28 @@ RFC 9800 4 (NEXT-C-SID). No standard defines the bits inside a uSID; these are o
 
 import re
 from hashlib import blake2b
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 Tier: TypeAlias = Literal["nic", "t0", "t1"]
 
 # RFC 9800 4.1: F3216, a block of 32 bits and uSIDs of 16. Ours: tier 2 | plane 3 | index 11.
 # Tier 0 has the uSIDs that are local to a switch. Its indices begin at 1, because uSID 0x0000 ends a container.
-USID_TIER_SHIFT = 14
-USID_PLANE_SHIFT = 11
-USID_INDEX_MAX = (1 << USID_PLANE_SHIFT) - 1
-USID_TIER_LOCAL = 0
-USID_TIER_T0 = 1
-USID_TIER_T1 = 2
-USID_TIER_DESTINATION = 3
-USID_BLOCK_DEFAULT = 0xFCBB_BB00
+USID_TIER_SHIFT: Final = 14
+USID_PLANE_SHIFT: Final = 11
+USID_INDEX_MAX: Final = (1 << USID_PLANE_SHIFT) - 1
+USID_TIER_LOCAL: Final = 0
+USID_TIER_T0: Final = 1
+USID_TIER_T1: Final = 2
+USID_TIER_DESTINATION: Final = 3
+USID_BLOCK_DEFAULT: Final = 0xFCBB_BB00
 
-PLANES_MAX = 1 << USID_TIER_SHIFT - USID_PLANE_SHIFT
+PLANES_MAX: Final = 1 << USID_TIER_SHIFT - USID_PLANE_SHIFT
 
 # A unique local prefix (RFC 4193) of our own; the low 64 bits are the NIC number plus one.
-_NIC_PREFIX = bytes.fromhex("fd6d726366616272")
+_NIC_PREFIX: Final = bytes.fromhex("fd6d726366616272")
 
-_NIC_NAME = re.compile(r"h(\d{3,9})", re.ASCII)
-_SWITCH_NAME = re.compile(r"p(\d{1,9})-t([01])-(\d{1,9})", re.ASCII)
+_NIC_NAME: Final = re.compile(r"h(\d{3,9})", re.ASCII)
+_SWITCH_NAME: Final = re.compile(r"p(\d{1,9})-t([01])-(\d{1,9})", re.ASCII)
 
 
 class NodeId(NamedTuple):

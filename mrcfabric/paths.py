@@ -16,7 +16,7 @@ are taken modulo their number, so that no value from outside can be wrong.
 MRC 1.0 6 (EV sets), 7.5.5.2 (EV on the wire).
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from mrcfabric.naming import (
     PLANES_MAX,
@@ -33,13 +33,13 @@ from mrcfabric.rng import Rng
 from mrcfabric.topology import Topology
 from mrcfabric.wire import usid
 
-EV_PLANE_MASK = PLANES_MAX - 1
-EV_UPLINK_SHIFT = EV_PLANE_MASK.bit_length()
-EV_UPLINK_MASK = USID_INDEX_MAX
-EV_DRAW_SHIFT = EV_UPLINK_SHIFT + EV_UPLINK_MASK.bit_length()
-EV_DRAW_BITS = 32 - EV_DRAW_SHIFT
-EV_MAX = (1 << 32) - 1
-_EV_PATH_MASK = (1 << EV_DRAW_SHIFT) - 1
+EV_PLANE_MASK: Final = PLANES_MAX - 1
+EV_UPLINK_SHIFT: Final = EV_PLANE_MASK.bit_length()
+EV_UPLINK_MASK: Final = USID_INDEX_MAX
+EV_DRAW_SHIFT: Final = EV_UPLINK_SHIFT + EV_UPLINK_MASK.bit_length()
+EV_DRAW_BITS: Final = 32 - EV_DRAW_SHIFT
+EV_MAX: Final = (1 << 32) - 1
+_EV_PATH_MASK: Final = (1 << EV_DRAW_SHIFT) - 1
 
 
 def ev_of(plane: int, uplink: int, draw: int) -> int:

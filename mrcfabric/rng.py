@@ -4,17 +4,17 @@ Splitmix64 (Steele, Lea, Flood 2014): one 64-bit addition and a mix per draw. No
 """
 
 from collections.abc import MutableSequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 T = TypeVar("T")
 
-_MASK = (1 << 64) - 1
-_GAMMA = 0x9E3779B97F4A7C15
+_MASK: Final = (1 << 64) - 1
+_GAMMA: Final = 0x9E3779B97F4A7C15
 # FNV-1a, 64 bits: a hash of names that is not salted per process.
-_FNV_BASIS = 0xCBF29CE484222325
-_FNV_PRIME = 0x100000001B3
+_FNV_BASIS: Final = 0xCBF29CE484222325
+_FNV_PRIME: Final = 0x100000001B3
 
-PPM = 1_000_000
+PPM: Final = 1_000_000
 
 
 def seed_of(*names: str | int) -> int:

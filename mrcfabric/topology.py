@@ -18,7 +18,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from mrcfabric import naming
 from mrcfabric.egress_config import OVERHEAD_BYTES
@@ -44,11 +44,11 @@ from mrcfabric.wire import layout
 
 Setting: TypeAlias = int | float | str | bool
 
-DATA_PACKET_EXTRA_BYTES = (
+DATA_PACKET_EXTRA_BYTES: Final = (
     layout.EXTENSION_OFFSET + layout.METH_SIZE + layout.TSETH_SIZE + layout.RETH_SIZE + layout.ICRC_SIZE
 )
 """Bytes of a full WRITE packet with a time stamp beside its payload."""
-SACK_PACKET_BYTES = layout.EXTENSION_OFFSET + layout.SETH_SIZE + layout.ICRC_SIZE
+SACK_PACKET_BYTES: Final = layout.EXTENSION_OFFSET + layout.SETH_SIZE + layout.ICRC_SIZE
 
 
 class PortLink(NamedTuple):

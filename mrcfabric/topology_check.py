@@ -6,7 +6,7 @@ what is inside them (the cores' settings, `mrcfabric.wire_settings`).
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mrcfabric.egress_config import LINK_DELAY_NS_MIN
 from mrcfabric.errors import ConfigError
@@ -16,15 +16,15 @@ from mrcfabric.naming import PLANES_MAX, USID_INDEX_MAX
 if TYPE_CHECKING:
     from mrcfabric.topology import Topology
 
-TABLES = ("nic", "switch", "wire", "dscp", "link_rates_bps", "latency")
+TABLES: Final = ("nic", "switch", "wire", "dscp", "link_rates_bps", "latency")
 """Fields of a topology that are tables of settings."""
-SIZE_MAX = USID_INDEX_MAX + 1
+SIZE_MAX: Final = USID_INDEX_MAX + 1
 """Most T0s, T1s per plane and NICs per T0: eleven index bits number them."""
-MTU_CHOICES = (256, 512, 1024, 2048, 4096)
-RATE_MIN_BPS = 1_000_000
-RATE_MAX_BPS = 1_600_000_000_000
-EVS_PER_QP_MAX = 2048
-_FABRIC_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}", re.ASCII)
+MTU_CHOICES: Final = (256, 512, 1024, 2048, 4096)
+RATE_MIN_BPS: Final = 1_000_000
+RATE_MAX_BPS: Final = 1_600_000_000_000
+EVS_PER_QP_MAX: Final = 2048
+_FABRIC_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,31}", re.ASCII)
 
 
 def check(topology: "Topology") -> None:

@@ -4,25 +4,25 @@ Time is integer nanoseconds of *fabric time* unless a name says `wall` or `mono`
 per second. Units stand last in a name: `rto_ns`, `rate_bps`, `queue_bytes_max`.
 """
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 Instant: TypeAlias = int
 """A point in fabric time, nanoseconds since the fabric began."""
 Buffer: TypeAlias = bytes | bytearray | memoryview
 """One whole packet, or a part of it, as contiguous bytes."""
 
-NS_PER_US = 1_000
-NS_PER_MS = 1_000_000
-NS_PER_S = 1_000_000_000
+NS_PER_US: Final = 1_000
+NS_PER_MS: Final = 1_000_000
+NS_PER_S: Final = 1_000_000_000
 
-GBPS = 1e9
+GBPS: Final = 1e9
 """Bits per second in a gigabit per second."""
 
-KIB = 1 << 10
-MIB = 1 << 20
-GIB = 1 << 30
+KIB: Final = 1 << 10
+MIB: Final = 1 << 20
+GIB: Final = 1 << 30
 
-NEVER: Instant = (1 << 62) - 1
+NEVER: Final[Instant] = (1 << 62) - 1
 """Later than every instant that occurs; fits the 64-bit words of the clock page."""
 
 

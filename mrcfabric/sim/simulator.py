@@ -9,7 +9,7 @@ happens, so idle time costs nothing; the results do not depend on the windows.
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Mapping
 from heapq import heappop, heappush
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from mrcfabric.node import Input, Node, Rank, Transmits
 from mrcfabric.sim.trace import Trace
@@ -22,8 +22,9 @@ Factory: TypeAlias = Callable[[Instant], Node]
 Script: TypeAlias = Callable[[], Iterable[tuple[Instant, Any]]]
 """The commands of a node that begins: instants later than its begin, and commands."""
 
-_input = tuple.__new__  # what Input(...) does, without its Python-level constructor
-_FRAME = int(Rank.FRAME)
+_INPUT: Final = Input
+_input: Final = tuple.__new__  # what Input(...) does, without its Python-level constructor
+_FRAME: Final = int(Rank.FRAME)
 
 
 class _Site:
@@ -239,7 +240,7 @@ class Simulator:
             direction.sequence = sequence = direction.sequence + 1
             peer = direction.peer
             assert arrival_ns > now_ns, f"{site.name} port {port}: the link is shorter than a window"
-            peer.inbox.append(_input(Input, (arrival_ns, _FRAME, direction.peer_port, sequence, packet)))
+            peer.inbox.append(_input(_INPUT, (arrival_ns, _FRAME, direction.peer_port, sequence, packet)))
             if arrival_ns < peer.soonest:
                 peer.soonest = arrival_ns
                 self._touch(peer, arrival_ns)

@@ -10,13 +10,13 @@ from collections import deque
 from collections.abc import Iterable
 from hashlib import blake2b
 from struct import Struct
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from mrcfabric.node import Event, Transmit
 from mrcfabric.units import Instant
 
-_DIGEST_BYTES = 16
-_FRAME = Struct(">QI")  # arrival_ns, size in bytes
+_DIGEST_BYTES: Final = 16
+_FRAME: Final = Struct(">QI")  # arrival_ns, size in bytes
 
 
 class Sent(NamedTuple):

@@ -7,18 +7,19 @@ Sources: MRC 1.0 (trim indication; values are a deployment's), RFC 2474, RFC 316
 """
 
 from dataclasses import dataclass, fields
+from typing import Final
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.units import Buffer
 
 # RFC 3168 5: the ECN field.
-NOT_ECT = 0
-ECT_1 = 1
-ECT_0 = 2
-CE = 3
+NOT_ECT: Final = 0
+ECT_1: Final = 1
+ECT_0: Final = 2
+CE: Final = 3
 
-DSCP_MAX = 63
-CONTROL_CLASS = 6
+DSCP_MAX: Final = 63
+CONTROL_CLASS: Final = 6
 """Where packets of MRC's control class travel on a port with eight classes."""
 
 

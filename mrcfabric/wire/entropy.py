@@ -7,10 +7,11 @@ stay zero. Public descriptions disagree about which half is which: `EvOrder` is 
 """
 
 from enum import IntEnum
+from typing import Final
 
-EV_BITS = 32
-EV_MAX = (1 << EV_BITS) - 1
-HALF_MASK = 0xFFFF
+EV_BITS: Final = 32
+EV_MAX: Final = (1 << EV_BITS) - 1
+HALF_MASK: Final = 0xFFFF
 
 
 class EvOrder(IntEnum):

@@ -1,6 +1,6 @@
 """What a receiver reads from every packet, in as few steps as Python allows.
 
-`peeker` makes the function that judges a packet and returns what a NIC dispatches on; the `read_*` functions then read
+`Peeker` judges a packet and returns what a NIC dispatches on; the `read_*` functions then read
 one header of a packet that was found good. Nothing here raises for bytes of a peer: a malformed packet gets a reason,
 which is the name of a drop counter. The complete parser, for people and tools, is `mrcfabric.wire.packet`.
 
@@ -9,7 +9,7 @@ Sources: MRC 1.0 7.5, RFC 8200, IBTA annex A17. Offsets and opcodes: `mrcfabric.
 
 from collections.abc import Callable
 from struct import Struct
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from mrcfabric.units import Buffer
 from mrcfabric.wire.dscp import Dscp
@@ -27,21 +27,21 @@ from mrcfabric.wire.link import ControlFrame
 from mrcfabric.wire.options import DEFAULT_OPTIONS, WireOptions
 
 # Why a packet is dropped before its contents are read.
-TRUNCATED = "truncated"
-NO_IPV6 = "ip_version"
-NO_TUNNEL = "outer_next_header"
-NO_UDP = "inner_next_header"
-FOREIGN_ADDRESS = "inner_destination"
-FOREIGN_PORT = "udp_port"
-BAD_LENGTH = "length"
-BAD_OPCODE = "opcode"
-BAD_TVER = "tver"
-BAD_PADDING = "padding"
-FOREIGN_PARTITION = "p_key"
-LINK_CONTROL = "link_control"
+TRUNCATED: Final = "truncated"
+NO_IPV6: Final = "ip_version"
+NO_TUNNEL: Final = "outer_next_header"
+NO_UDP: Final = "inner_next_header"
+FOREIGN_ADDRESS: Final = "inner_destination"
+FOREIGN_PORT: Final = "udp_port"
+BAD_LENGTH: Final = "length"
+BAD_OPCODE: Final = "opcode"
+BAD_TVER: Final = "tver"
+BAD_PADDING: Final = "padding"
+FOREIGN_PARTITION: Final = "p_key"
+LINK_CONTROL: Final = "link_control"
 """A link control frame (`mrcfabric.wire.link`), which is no packet."""
 
-PEEK_REASONS = (
+PEEK_REASONS: Final = (
     TRUNCATED,
     NO_IPV6,
     NO_TUNNEL,
@@ -67,26 +67,32 @@ Peek: TypeAlias = Callable[[Buffer], Peeked]
 
 # Outer: word 0, payload length, next header. Inner: the same, source, destination. UDP: both ports, length.
 # BTH: opcode, flags, P_Key, DestQP word, PSN word.
-_PEEK = Struct(">IHB33xIHBx16s16sHHH2xBBHII")
-_DATA = Struct(">HHQII")
-_DATA_TS = Struct(">HHHHQII")
-_IMM = Struct(">I")
-_SACK = Struct(">HhIHHIBBhQHHI")
-_NACK = Struct(">HBBIHHIBBH")
-_PROBE = Struct(">HBBHHHHHH")
-_ENDPOINT = Struct(">HBBIIHH")
-_RESPONSE = Struct(">H26xH6x")
+_PEEK: Final = Struct(">IHB33xIHBx16s16sHHH2xBBHII")
+_DATA: Final = Struct(">HHQII")
+_DATA_TS: Final = Struct(">HHHHQII")
+_IMM: Final = Struct(">I")
+_SACK: Final = Struct(">HhIHHIBBhQHHI")
+_NACK: Final = Struct(">HBBIHHIBBH")
+_PROBE: Final = Struct(">HBBHHHHHH")
+_ENDPOINT: Final = Struct(">HBBIIHH")
+_RESPONSE: Final = Struct(">H26xH6x")
 
-_HEADERS_END = [headers_end(opcode, False) for opcode in range(256)]
-_HEADERS_END_TS = [headers_end(opcode, True) for opcode in range(256)]
-_IS_CONTROL = bytes(opcode in CONTROL_EXTENSION for opcode in range(256))
+# Bound once: a look-up for each packet costs as much as the call.
+_peek: Final = _PEEK.unpack_from
+_data: Final = _DATA.unpack_from
+_data_ts: Final = _DATA_TS.unpack_from
+_sack: Final = _SACK.unpack_from
+
+_HEADERS_END: Final = [headers_end(opcode, False) for opcode in range(256)]
+_HEADERS_END_TS: Final = [headers_end(opcode, True) for opcode in range(256)]
+_IS_CONTROL: Final = bytes(opcode in CONTROL_EXTENSION for opcode in range(256))
 
 
 def _malformed(reason: str) -> Peeked:
     return (reason, 0, 0, 0, 0, 0, 0, 0, 0, b"")
 
 
-_MALFORMED = {reason: _malformed(reason) for reason in PEEK_REASONS}
+_MALFORMED: Final = {reason: _malformed(reason) for reason in PEEK_REASONS}
 
 
 def _short_fault(packet: Buffer) -> Peeked:
@@ -123,41 +129,60 @@ def same_partition(one: int, other: int) -> bool:
     return not (one ^ other) & 0x7FFF and one & 0x7FFF > 0 and (one | other) & 0x8000 > 0
 
 
-def peeker(dscp: Dscp, address: bytes | None = None, options: WireOptions = DEFAULT_OPTIONS) -> Peek:
-    """The function that peeks at packets for a node whose inner address is `address` (16 bytes).
+class Peeker:
+    """Peeks at packets for a node whose inner address is `address` (16 bytes).
 
     None takes packets for any address and of any partition.
     """
-    trimmed_table = dscp.trimmed_table()
-    ports = frozenset(options.udp_ports_accepted)
-    swapped = bool(options.ev_order)
-    p_key = options.p_key
-    unpack = _PEEK.unpack_from
-    ends, ends_ts, is_control = _HEADERS_END, _HEADERS_END_TS, _IS_CONTROL
 
-    def peek(packet: Buffer) -> Peeked:
+    __slots__ = ("_address", "_p_key", "_ports", "_swapped", "_trimmed_table")
+
+    def __init__(self, dscp: Dscp, address: bytes | None = None, options: WireOptions = DEFAULT_OPTIONS) -> None:
+        self._address = address
+        self._trimmed_table = dscp.trimmed_table()
+        self._ports = frozenset(options.udp_ports_accepted)
+        self._swapped = bool(options.ev_order)
+        self._p_key = options.p_key
+
+    def peek(self, packet: Buffer) -> Peeked:
         """Judge one packet and take it apart; see `Peeked`."""
         length = len(packet)
         if length < EXTENSION_OFFSET:
             return _short_fault(packet)
+        word0: int
+        length0: int
+        next0: int
+        word1: int
+        length1: int
+        next1: int
+        source: bytes
+        destination: bytes
+        sport: int
+        dport: int
+        udp_length: int
+        opcode: int
+        head: int
+        key: int
+        qp: int
+        psn: int
         (word0, length0, next0, word1, length1, next1, source, destination, sport, dport, udp_length, opcode,
-         head, key, qp, psn) = unpack(packet)  # fmt: skip
+         head, key, qp, psn) = _peek(packet)  # fmt: skip
         if (
             word0 >> 28 != 6
             or next0 != NEXT_HEADER_IPV6
             or word1 >> 28 != 6
             or next1 != NEXT_HEADER_UDP
-            or dport not in ports
+            or dport not in self._ports
             or length1 != udp_length
             or length0 != udp_length + 40
         ):
-            return _frame_fault(word0 >> 28, next0, word1 >> 28, next1, dport in ports)
-        start = ends_ts[opcode] if psn & 0x10000000 else ends[opcode]
+            return _frame_fault(word0 >> 28, next0, word1 >> 28, next1, dport in self._ports)
+        start = _HEADERS_END_TS[opcode] if psn & 0x10000000 else _HEADERS_END[opcode]
         if not start or head & 0x0F or length < start:
             return _transport_fault(start > 0, head & 0x0F)
         traffic_class = word0 >> 20 & 0xFF
         missing = length0 + 40 - length
-        if trimmed_table[traffic_class >> 2]:
+        if self._trimmed_table[traffic_class >> 2]:
             # A switch that trims does not correct the lengths: they are those of the packet as it was sent.
             size = -1
             if missing < 0:
@@ -165,28 +190,31 @@ def peeker(dscp: Dscp, address: bytes | None = None, options: WireOptions = DEFA
         else:
             padding = head >> 4 & 3
             size = length - start - ICRC_SIZE - padding
-            if missing or size < 0 or (size | padding if is_control[opcode] else (size + padding) & 3):
-                return _payload_fault(missing, size, is_control[opcode])
-        if address is not None:
-            if destination != address:
+            if missing or size < 0 or (size | padding if _IS_CONTROL[opcode] else (size + padding) & 3):
+                return _payload_fault(missing, size, _IS_CONTROL[opcode])
+        if self._address is not None:
+            if destination != self._address:
                 return _MALFORMED[FOREIGN_ADDRESS]
-            if key != p_key and not same_partition(key, p_key):
+            if key != self._p_key and not same_partition(key, self._p_key):
                 return _MALFORMED[FOREIGN_PARTITION]
         # MRC 1.0 7.5.5: the striping of `mrcfabric.wire.entropy`, written out.
-        ev = sport << 16 | word1 & 0xFFFF if swapped else (word1 & 0xFFFF) << 16 | sport
+        ev = sport << 16 | word1 & 0xFFFF if self._swapped else (word1 & 0xFFFF) << 16 | sport
         return (None, traffic_class, opcode, psn >> 24, qp & 0xFFFFFF, psn & 0xFFFFFF, ev, start, size, source)
 
-    return peek
+
+def peeker(dscp: Dscp, address: bytes | None = None, options: WireOptions = DEFAULT_OPTIONS) -> Peek:
+    """The function that peeks at packets, see `Peeker`."""
+    return Peeker(dscp, address, options).peek
 
 
 def read_data(packet: Buffer) -> tuple[int, int, int, int, int]:
     """(RQMSN, MSN, VA, R_Key, DMALen) of a data packet without TSETH."""
-    return _DATA.unpack_from(packet, EXTENSION_OFFSET)
+    return _data(packet, EXTENSION_OFFSET)
 
 
 def read_data_ts(packet: Buffer) -> tuple[int, int, int, int, int, int, int]:
     """(RQMSN, MSN, tx_timestamp, tsr word, VA, R_Key, DMALen) of a data packet with TSETH."""
-    return _DATA_TS.unpack_from(packet, EXTENSION_OFFSET)
+    return _data_ts(packet, EXTENSION_OFFSET)
 
 
 def read_imm(packet: Buffer, payload_start: int) -> int:
@@ -209,7 +237,17 @@ def read_sack(
 
     With pr = 1 `ack_psn_offset` is the probe id: as 16 bits without sign, `& 0xFFFF`.
     """
-    (word, ack_offset, entropy, _, _, cack, _, mpr, sack_offset, bitmap, timestamp, ooo, tail) = _SACK.unpack_from(
+    word: int
+    ack_offset: int
+    entropy: int
+    cack: int
+    mpr: int
+    sack_offset: int
+    bitmap: int
+    timestamp: int
+    ooo: int
+    tail: int
+    (word, ack_offset, entropy, _, _, cack, _, mpr, sack_offset, bitmap, timestamp, ooo, tail) = _sack(
         packet, EXTENSION_OFFSET
     )
     return (

@@ -4,13 +4,13 @@ Sources: RFC 8200 3, RFC 8754 2, RFC 768.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from mrcfabric.wire.header import Field, Header, Kind
 from mrcfabric.wire.layout import NEXT_HEADER_UDP
 from mrcfabric.wire.options import HOP_LIMIT_DEFAULT
 
-UNSPECIFIED = bytes(16)
+UNSPECIFIED: Final = bytes(16)
 
 
 @dataclass(slots=True)
@@ -40,8 +40,8 @@ class Ipv6(Header):
     destination: bytes = UNSPECIFIED
 
 
-SRH_ROUTING_TYPE = 4
-SRH_LENGTH = 2
+SRH_ROUTING_TYPE: Final = 4
+SRH_LENGTH: Final = 2
 
 
 @dataclass(slots=True)

@@ -20,16 +20,17 @@ port of a dead node, cannot send in the other direction.
 
 import struct
 from hashlib import blake2b
+from typing import Final
 
-LINK_VERSION = 2
-LINK_HEADER = struct.Struct(">QQHBBI")
-LINK_HEADER_BYTES = LINK_HEADER.size
-CONTROL = 1
+LINK_VERSION: Final = 2
+LINK_HEADER: Final = struct.Struct(">QQHBBI")
+LINK_HEADER_BYTES: Final = LINK_HEADER.size
+CONTROL: Final = 1
 """The flag of a link control frame."""
 # `version` and `flags` as one number: what a port compares and packs for each frame.
-LINK_WORDS = struct.Struct(">QQHHI")
-PACKET_WORD = LINK_VERSION << 8
-CONTROL_WORD = LINK_VERSION << 8 | CONTROL
+LINK_WORDS: Final = struct.Struct(">QQHHI")
+PACKET_WORD: Final = LINK_VERSION << 8
+CONTROL_WORD: Final = LINK_VERSION << 8 | CONTROL
 assert LINK_WORDS.size == LINK_HEADER_BYTES
 
 
@@ -43,7 +44,7 @@ class ControlFrame(bytes):
     __slots__ = ()
 
 
-_PERSON = b"mrcfabric-link"
+_PERSON: Final = b"mrcfabric-link"
 
 
 def link_tag(secret: bytes, fabric: str, epoch: int, node: str, port: int) -> int:

@@ -4,24 +4,25 @@ Every node of a fabric uses the same options. `mrcfabric.wire.dscp` has the code
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.wire.entropy import EvOrder
 
 # RoCEv2 (IBTA A17); MRC 1.0 7.5.5.2 prints 4971, which looks like two digits swapped.
-UDP_PORT_ROCE = 4791
-UDP_PORT_PRINTED = 4971
+UDP_PORT_ROCE: Final = 4791
+UDP_PORT_PRINTED: Final = 4971
 
-P_KEY_DEFAULT = 0xFFFF
-HOP_LIMIT_DEFAULT = 64
+P_KEY_DEFAULT: Final = 0xFFFF
+HOP_LIMIT_DEFAULT: Final = 64
 
-EETH_OP_HIGH = 2
+EETH_OP_HIGH: Final = 2
 """The endpoint response's `op` in bits 3:2 of its second byte."""
-EETH_OP_LOW = 0
+EETH_OP_LOW: Final = 0
 """`op` in bits 1:0, where the endpoint request has it."""
-EETH_OP_TOP = 4
+EETH_OP_TOP: Final = 4
 """`op` in bits 5:4, where one public parser reads it."""
-EETH_OP_SHIFTS = (EETH_OP_HIGH, EETH_OP_LOW, EETH_OP_TOP)
+EETH_OP_SHIFTS: Final = (EETH_OP_HIGH, EETH_OP_LOW, EETH_OP_TOP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,4 +59,4 @@ class WireOptions:
             raise ConfigError("wire.hop_limit", f"{self.hop_limit} is no hop limit", "1 to 255")
 
 
-DEFAULT_OPTIONS = WireOptions()
+DEFAULT_OPTIONS: Final = WireOptions()

@@ -36,10 +36,10 @@ BAD_FCS: Final = "control_fcs"
 BAD_TYPE: Final = "control_type"
 PFC_REASONS: Final = (BAD_SIZE, BAD_FCS, BAD_TYPE)
 
-_HEAD = Struct(">6s6sHHH8H")
-_PADDING = bytes(PFC_FRAME_BYTES - FCS_BYTES - _HEAD.size)
+_HEAD: Final = Struct(">6s6sHHH8H")
+_PADDING: Final = bytes(PFC_FRAME_BYTES - FCS_BYTES - _HEAD.size)
 # A CRC-32 over bytes that end in their own sum, low byte first, is always the same number.
-_RESIDUE = 0x2144DF1C
+_RESIDUE: Final = 0x2144DF1C
 
 
 class PfcFrame(NamedTuple):

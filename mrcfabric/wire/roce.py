@@ -60,19 +60,19 @@ from mrcfabric.wire.roce_layout import (
     extension_size,
 )
 
-_VERSION = 6 << 28
-_MASKED_WORD = b"\x6f\xff\xff\xff"
-_PADDING = (b"", b"\0", b"\0\0", b"\0\0\0")
-_FIXED_SIZE = UDP_SIZE + BTH_SIZE + ICRC_SIZE
-_IPV6 = Struct(">IHBB16s16s")
-_UDP = Struct(">HHHH")
+_VERSION: Final = 6 << 28
+_MASKED_WORD: Final = b"\x6f\xff\xff\xff"
+_PADDING: Final = (b"", b"\0", b"\0\0", b"\0\0\0")
+_FIXED_SIZE: Final = UDP_SIZE + BTH_SIZE + ICRC_SIZE
+_IPV6: Final = Struct(">IHBB16s16s")
+_UDP: Final = Struct(">HHHH")
 # BTH: opcode, flags, P_Key, DestQP word, PSN word. Then RETH; AETH; AETH and the PSN of a selective acknowledgement.
-_BTH = Struct(">BBHII")
-_BTH_RETH = Struct(">BBHIIQII")
-_BTH_AETH = Struct(">BBHIII")
-_BTH_SELECTIVE = Struct(">BBHIIII")
-_BTH_CNP = Struct(">BBHII16x")
-_LENGTHS_MAX = 16
+_BTH: Final = Struct(">BBHII")
+_BTH_RETH: Final = Struct(">BBHIIQII")
+_BTH_AETH: Final = Struct(">BBHIII")
+_BTH_SELECTIVE: Final = Struct(">BBHIIII")
+_BTH_CNP: Final = Struct(">BBHII16x")
+_LENGTHS_MAX: Final = 16
 
 
 class _Frame:
@@ -242,12 +242,12 @@ RC_PEEK_REASONS: Final = PEEK_REASONS
 """The reasons a packet may get: those of an MRC packet, where they mean the same."""
 
 # IPv6: word 0, payload length, next header, source, destination. UDP: both ports, length. BTH as above.
-_PEEK = Struct(">IHBx16s16sHHH2xBBHII")
-_RETH = Struct(">QII")
-_WORD = Struct(">I")
-_TWO_WORDS = Struct(">II")
-_HEADERS_SIZE = IPV6_SIZE + UDP_SIZE + BTH_SIZE
-_LEAST = _HEADERS_SIZE + ICRC_SIZE
+_PEEK: Final = Struct(">IHBx16s16sHHH2xBBHII")
+_RETH: Final = Struct(">QII")
+_WORD: Final = Struct(">I")
+_TWO_WORDS: Final = Struct(">II")
+_HEADERS_SIZE: Final = IPV6_SIZE + UDP_SIZE + BTH_SIZE
+_LEAST: Final = _HEADERS_SIZE + ICRC_SIZE
 assert _PEEK.size == _HEADERS_SIZE
 
 
@@ -255,7 +255,7 @@ def _malformed(reason: str) -> RcPeeked:
     return (reason, 0, 0, 0, 0, 0, 0, 0, b"", 0)
 
 
-_MALFORMED = {reason: _malformed(reason) for reason in RC_PEEK_REASONS}
+_MALFORMED: Final = {reason: _malformed(reason) for reason in RC_PEEK_REASONS}
 
 
 def _no_packet(packet: Buffer) -> RcPeeked:

@@ -6,20 +6,22 @@ Works on the bytes of a packet that begins with its outer IPv6 header. The switc
 RFC 8754 2 and 4.3.1.1, RFC 8986 4.1 (End), RFC 8200 4.4.
 """
 
+from typing import Final
+
 from mrcfabric.wire.ipv6 import SRH_ROUTING_TYPE
 from mrcfabric.wire.layout import IPV6_SIZE, NEXT_HEADER_ROUTING
 from mrcfabric.wire.usid import CONTAINER_IN_PACKET, CONTAINER_SIZE
 
-_NEXT_HEADER_OFFSET = 6
-_LENGTH_OFFSET = IPV6_SIZE + 1
-_TYPE_OFFSET = IPV6_SIZE + 2
-_LEFT_OFFSET = IPV6_SIZE + 3
-_LAST_OFFSET = IPV6_SIZE + 4
-_LIST_OFFSET = IPV6_SIZE + 8
+_NEXT_HEADER_OFFSET: Final = 6
+_LENGTH_OFFSET: Final = IPV6_SIZE + 1
+_TYPE_OFFSET: Final = IPV6_SIZE + 2
+_LEFT_OFFSET: Final = IPV6_SIZE + 3
+_LAST_OFFSET: Final = IPV6_SIZE + 4
+_LIST_OFFSET: Final = IPV6_SIZE + 8
 
-NONE_LEFT = "no_usid_left"
+NONE_LEFT: Final = "no_usid_left"
 """No segment is left."""
-MALFORMED = "bad_srh"
+MALFORMED: Final = "bad_srh"
 """A routing header that is longer than its packet, or one with segments left that contradicts itself or has another
 type."""
 

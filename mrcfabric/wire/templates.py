@@ -9,6 +9,7 @@ checksum, fifth byte of the BTH) are built as ones and cleared once the sum is k
 """
 
 from struct import Struct
+from typing import Final
 
 from mrcfabric.units import Buffer
 from mrcfabric.wire.crc import crc32
@@ -38,23 +39,30 @@ from mrcfabric.wire.options import DEFAULT_OPTIONS, WireOptions
 # Outer IPv6: word 0, payload length, (next header, hop limit, source), destination. Inner IPv6: word 0, payload
 # length, (next header, hop limit, both addresses). UDP: ports, length, checksum. BTH: opcode, flags, P_Key, DestQP and
 # PSN words.
-_HEAD = ">IH18s16sIH34sHHHHBBHII"
-_CONTROL_HEAD = Struct(_HEAD)
+_HEAD: Final = ">IH18s16sIH34sHHHHBBHII"
+_CONTROL_HEAD: Final = Struct(_HEAD)
 # METH, RETH; METH, TSETH, RETH.
-_DATA_HEAD = Struct(_HEAD + "HHQII")
-_DATA_HEAD_TS = Struct(_HEAD + "HHHHQII")
-_SACK = Struct(">HhIHHIBBhQHHI")
-_NACK = Struct(">HBBIHHIBBH")
-_PROBE = Struct(">HBBHHHHHH")
-_ENDPOINT = Struct(">HBBIIHH")
-_RESPONSE = Struct(">H26xH6x")
+_DATA_HEAD: Final = Struct(_HEAD + "HHQII")
+_DATA_HEAD_TS: Final = Struct(_HEAD + "HHHHQII")
+_SACK: Final = Struct(">HhIHHIBBhQHHI")
+_NACK: Final = Struct(">HBBIHHIBBH")
+_PROBE: Final = Struct(">HBBHHHHHH")
+_ENDPOINT: Final = Struct(">HBBIIHH")
+_RESPONSE: Final = Struct(">H26xH6x")
 
-_DATA_OVERHEAD = UDP_SIZE + BTH_SIZE + METH_SIZE + RETH_SIZE + ICRC_SIZE
-_CONTROL_OVERHEAD = UDP_SIZE + BTH_SIZE + ICRC_SIZE
-_VERSION = 6 << 28
-_PADDING = (b"", b"\0", b"\0\0", b"\0\0\0")
+# Bound once: a look-up for each packet costs as much as the call.
+_pack_data: Final = _DATA_HEAD.pack
+_pack_data_ts: Final = _DATA_HEAD_TS.pack
+_pack_control: Final = _CONTROL_HEAD.pack
+_pack_sack: Final = _SACK.pack
+_crc32: Final = crc32
+
+_DATA_OVERHEAD: Final = UDP_SIZE + BTH_SIZE + METH_SIZE + RETH_SIZE + ICRC_SIZE
+_CONTROL_OVERHEAD: Final = UDP_SIZE + BTH_SIZE + ICRC_SIZE
+_VERSION: Final = 6 << 28
+_PADDING: Final = (b"", b"\0", b"\0\0", b"\0\0\0")
 # The ICRC counts the inner IPv6 header's first word as: the version, then ones.
-_MASKED_WORD = b"\x6f\xff\xff\xff"
+_MASKED_WORD: Final = b"\x6f\xff\xff\xff"
 
 
 class _Frame:
@@ -74,7 +82,7 @@ class _Frame:
 
     def _state(self, length: int) -> int:
         """The ICRC's state after the inner IPv6 header of a packet with this payload length."""
-        return crc32(_MASKED_WORD + length.to_bytes(2, "big") + self._masked, LRH_STATE)
+        return _crc32(_MASKED_WORD + length.to_bytes(2, "big") + self._masked, LRH_STATE)
 
 
 class DataTemplate(_Frame):
@@ -149,13 +157,13 @@ class DataTemplate(_Frame):
         word = (self._retx if rtx else self._new) | label
         if self._ts:
             length += TSETH_SIZE
-            head = _DATA_HEAD_TS.pack(
+            head = _pack_data_ts(
                 word, length + 40, self._outer, outer_da, word, length, self._inner, sport, self._dport, length, 0xFFFF,
                 opcode, padding << 4, self._p_key, self._qp, psn | 0x10000000, rqmsn, msn, timestamp, FTYPE,
                 va, r_key, dma_len,
             )  # fmt: skip
         else:
-            head = _DATA_HEAD.pack(
+            head = _pack_data(
                 word, length + 40, self._outer, outer_da, word, length, self._inner, sport, self._dport, length, 0xFFFF,
                 opcode, padding << 4, self._p_key, self._qp, psn, rqmsn, msn, va, r_key, dma_len,
             )  # fmt: skip
@@ -164,10 +172,10 @@ class DataTemplate(_Frame):
         if length != self._length:
             self._length = length
             self._crc = self._state(length)
-        crc = crc32(payload, crc32(head[80:], self._crc))
+        crc = _crc32(payload, _crc32(head[80:], self._crc))
         if padding:
             pad = _PADDING[padding]
-            packet = bytearray().join((head, payload, pad, crc32(pad, crc).to_bytes(4, "little")))
+            packet = bytearray().join((head, payload, pad, _crc32(pad, crc).to_bytes(4, "little")))
         else:
             packet = bytearray().join((head, payload, crc.to_bytes(4, "little")))
         packet[86] = packet[87] = packet[92] = 0
@@ -219,14 +227,14 @@ class ControlTemplate(_Frame):
         else:
             label, sport = ev >> 16, ev & 0xFFFF
         word |= label
-        head = _CONTROL_HEAD.pack(
+        head = _pack_control(
             word, length + 40, self._outer, outer_da, word, length, self._inner, sport, self._dport, length, 0xFFFF,
             opcode, 0, self._p_key, 0xFF000000 | qp, psn,
         )  # fmt: skip
         state = self._crcs.get(length)
         if state is None:
             state = self._crcs[length] = self._state(length)
-        crc = crc32(extension, crc32(head[80:], state))
+        crc = _crc32(extension, _crc32(head[80:], state))
         packet = bytearray().join((head, extension, crc.to_bytes(4, "little")))
         packet[86] = packet[87] = packet[92] = 0
         return packet
@@ -260,7 +268,7 @@ class ControlTemplate(_Frame):
         if probe_id is not None:
             word |= 2
             ack_psn_offset = probe_id - 0x10000 if probe_id & 0x8000 else probe_id
-        extension = _SACK.pack(
+        extension = _pack_sack(
             word, ack_psn_offset, entropy, self._source & 0xFFFF, self._dest & 0xFFFF, cack_psn, 0, mpr, sack_offset,
             bitmap, tx_timestamp, ooo_count, restore_cwnd << 31 | rcv_cwnd_pen << 24 | rcvd_bytes & 0xFFFFFF,
         )  # fmt: skip

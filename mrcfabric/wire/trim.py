@@ -6,13 +6,15 @@ Source: MRC 1.0 (trim indication): the same packet, cut short, under another DSC
 corrected and no ICRC recomputed.
 """
 
+from typing import Final
+
 from mrcfabric.units import Buffer
 from mrcfabric.wire.dscp import set_dscp
 
-TRIM_BYTES_MIN = 128
+TRIM_BYTES_MIN: Final = 128
 """A cut at 128 bytes keeps every header of a data packet, ImmDt included; a shorter one may lose what a receiver needs.
 With a segment routing header they take 24 bytes more."""
-TRIM_BYTES_DEFAULT = 256
+TRIM_BYTES_DEFAULT: Final = 256
 
 
 def trim(packet: Buffer, trim_bytes: int, dscp: int) -> bytearray:

@@ -9,37 +9,38 @@ Sources: RFC 9800 sections 3 and 4.1 (NEXT-C-SID), MRC 1.0 (SRv6 mode).
 
 from collections.abc import Sequence
 from struct import Struct
+from typing import Final
 
 from mrcfabric.units import Buffer
 
 # RFC 9800 4.1: locator block length, node length and argument length of F3216.
-BLOCK_BITS = 32
-USID_BITS = 16
-USIDS_MAX = 6
-CONTAINER_SIZE = 16
+BLOCK_BITS: Final = 32
+USID_BITS: Final = 16
+USIDS_MAX: Final = 6
+CONTAINER_SIZE: Final = 16
 
 # RFC 9800 4.1: an all-zero argument says that no uSID is left.
-END = 0
+END: Final = 0
 
 # Inside a container.
-BLOCK_SLICE = slice(0, 4)
-ACTIVE_SLICE = slice(4, 6)
-REST_SLICE = slice(6, 16)
+BLOCK_SLICE: Final = slice(0, 4)
+ACTIVE_SLICE: Final = slice(4, 6)
+REST_SLICE: Final = slice(6, 16)
 
 # Inside a packet that begins with its outer IPv6 header: the container is the destination address.
-CONTAINER_OFFSET = 24
-CONTAINER_IN_PACKET = slice(24, 40)
-BLOCK_OFFSET = 24
-ACTIVE_OFFSET = 28
-NEXT_OFFSET = 30
-BLOCK_IN_PACKET = slice(24, 28)
-ACTIVE_IN_PACKET = slice(28, 30)
-REST_IN_PACKET = slice(30, 40)
+CONTAINER_OFFSET: Final = 24
+CONTAINER_IN_PACKET: Final = slice(24, 40)
+BLOCK_OFFSET: Final = 24
+ACTIVE_OFFSET: Final = 28
+NEXT_OFFSET: Final = 30
+BLOCK_IN_PACKET: Final = slice(24, 28)
+ACTIVE_IN_PACKET: Final = slice(28, 30)
+REST_IN_PACKET: Final = slice(30, 40)
 
-_CONTAINER = Struct(">I6H")
-_ROUTE = Struct(">IHH")
-_REST = Struct(">QH")
-_SHIFTED = Struct(">QHH")
+_CONTAINER: Final = Struct(">I6H")
+_ROUTE: Final = Struct(">IHH")
+_REST: Final = Struct(">QH")
+_SHIFTED: Final = Struct(">QHH")
 
 
 def build(block: int, usids: Sequence[int]) -> bytes:

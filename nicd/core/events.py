@@ -6,19 +6,19 @@ trace; it leaves out what differs between two drivers of the same run (tokens of
 """
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from mrcfabric.pause_spells import PauseEvent
 from mrcfabric.units import Instant
 
-WRITE = "write"
-WRITE_WITH_IMM = "write_with_imm"
-RECV_WITH_IMM = "recv_with_imm"
+WRITE: Final = "write"
+WRITE_WITH_IMM: Final = "write_with_imm"
+RECV_WITH_IMM: Final = "recv_with_imm"
 
-STATUS_OK = "ok"
-STATUS_RETRY_EXCEEDED = "retry_exceeded"
-STATUS_REMOTE_INVALID = "remote_invalid_request"
-STATUS_FLUSHED = "flushed"
+STATUS_OK: Final = "ok"
+STATUS_RETRY_EXCEEDED: Final = "retry_exceeded"
+STATUS_REMOTE_INVALID: Final = "remote_invalid_request"
+STATUS_FLUSHED: Final = "flushed"
 
 Result: TypeAlias = dict[str, int | str | bool | None]
 """What came of a command."""

@@ -9,6 +9,7 @@ has data, each departure is an instant of its own, because it makes room.
 """
 
 from collections.abc import Callable
+from typing import Final
 
 from mrcfabric.egress import Egress
 from mrcfabric.egress_config import EgressConfig
@@ -20,7 +21,7 @@ from mrcfabric.rng import Rng
 from mrcfabric.units import NEVER, Instant
 from mrcfabric.wire.layout import TIMESTAMP_MASK, TIMESTAMP_TICK_NS
 
-_NO_CARRIER = Impairment(up=False)
+_NO_CARRIER: Final = Impairment(up=False)
 
 
 class Ports:

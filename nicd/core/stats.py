@@ -11,8 +11,8 @@ from mrcfabric.units import Instant
 from mrcfabric.wire.fastpath import PEEK_REASONS
 
 # Why a retransmission was sent.
-RETRANSMIT_CAUSES = ("gap", "timeout", "trim", "nack", "port_down")
-DROP_REASONS = (
+RETRANSMIT_CAUSES: Final = ("gap", "timeout", "trim", "nack", "port_down")
+DROP_REASONS: Final = (
     *PEEK_REASONS,
     "srh",
     "icrc",
@@ -46,9 +46,9 @@ OUTCOMES: Final = (PLACED, REPEATED, TRIMMED, TAKEN)
 
 
 # MRC 1.0 4: what makes a window smaller.
-CWND_CUTS = ("delay", "trim", "loss", "quick_adapt", "penalty")
+CWND_CUTS: Final = ("delay", "trim", "loss", "quick_adapt", "penalty")
 
-AHEAD_BITS = 24
+AHEAD_BITS: Final = 24
 """A PSN has so many bits, and so has the distance of one from another."""
 BUCKET_BITS: Final = range(10, 25)
 """Durations are told apart by powers of two, from about a microsecond to 17 ms."""

@@ -19,8 +19,8 @@ from nicd.programs.vector import Addends, Vector
 ALGORITHMS: Final[dict[str, type[Ring] | type[Halving]]] = {"ring": Ring, "halving_doubling": Halving}
 BUCKETS_MAX: Final = 256
 
-STEPS = Figure(10, "How often, one after the other.", 1, STEPS_MAX)
-_BYTES = Figure(MIB, "The vector of every rank: 32-bit numbers.", LANE_BYTES, MESSAGE_BYTES_MAX, LANE_BYTES)
+STEPS: Final = Figure(10, "How often, one after the other.", 1, STEPS_MAX)
+_BYTES: Final = Figure(MIB, "The vector of every rank: 32-bit numbers.", LANE_BYTES, MESSAGE_BYTES_MAX, LANE_BYTES)
 
 
 class Reduction(Protocol):
@@ -121,22 +121,22 @@ async def _ready(rank: Rank, bucket: Bucket, step: int, at_ns: int) -> None:
     await bucket.reduce(step)
 
 
-_REDUCED = {"steps": STEPS, "bucket_bytes": _BYTES}
+_REDUCED: Final = {"steps": STEPS, "bucket_bytes": _BYTES}
 
-RING_ALL_REDUCE = Kind(
+RING_ALL_REDUCE: Final = Kind(
     "Sums of vectors of all ranks, at all ranks: round a ring in the order of the ranks.",
     _REDUCED,
     partial(_all_reduce, "ring"),
 )
-HALVING_ALL_REDUCE = Kind(
+HALVING_ALL_REDUCE: Final = Kind(
     "Sums of vectors of all ranks, at all ranks: by recursive halving and doubling.",
     _REDUCED,
     partial(_all_reduce, "halving_doubling"),
 )
-REDUCE_SCATTER = Kind(
+REDUCE_SCATTER: Final = Kind(
     "Sums of vectors of all ranks, of which every rank gets a part: round a ring.", _REDUCED, _reduce_scatter
 )
-TRAINING = Kind(
+TRAINING: Final = Kind(
     "Synchronous training: every rank computes, buckets are all-reduced as they become ready, and a step is over when "
     "all are reduced.",
     {

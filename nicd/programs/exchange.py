@@ -130,7 +130,7 @@ def _broadcast(program: Program, figures: Figures, number: int) -> Part:
     return Part(peers, inbound, given, run)
 
 
-ALL_GATHER = Kind(
+ALL_GATHER: Final = Kind(
     "Every rank's block goes to all others, round a ring in the order of the ranks.",
     {
         "steps": STEPS,
@@ -138,7 +138,7 @@ ALL_GATHER = Kind(
     },
     _all_gather,
 )
-ALL_TO_ALL = Kind(
+ALL_TO_ALL: Final = Kind(
     "Every rank sends a block to every other.",
     {
         "steps": STEPS,
@@ -147,7 +147,7 @@ ALL_TO_ALL = Kind(
     },
     _all_to_all,
 )
-BROADCAST = Kind(
+BROADCAST: Final = Kind(
     "A message of one rank goes to all others, down a binomial tree.",
     {
         "steps": STEPS,

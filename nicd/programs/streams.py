@@ -7,6 +7,7 @@ instant.
 
 from collections import deque
 from functools import partial
+from typing import Final
 
 from mrcfabric.rng import Rng
 from mrcfabric.units import MIB
@@ -16,11 +17,11 @@ from nicd.programs.program import Program
 from nicd.programs.rank import Rank
 from nicd.programs.strands import Signal
 
-_MESSAGES_DEFAULT = 16
-_LAST = 1
+_MESSAGES_DEFAULT: Final = 16
+_LAST: Final = 1
 """The note on the last message of a flow."""
 
-_FIGURES = {
+_FIGURES: Final = {
     "message_bytes": Figure(MIB, "Size of a message.", 1, MESSAGE_BYTES_MAX),
     "messages": Figure(
         None, f"How many each sender sends; left out: {_MESSAGES_DEFAULT}, or as many as fit into `for_ns`.", 1
@@ -125,13 +126,13 @@ def _incast(program: Program, figures: Figures, number: int) -> Part:
     return _Streams(program, figures, flows).part(number)
 
 
-P2P = Kind(
+P2P: Final = Kind(
     "Messages from the first rank to the second, from the third to the fourth, and so on.",
     {**_FIGURES, "both_ways": Figure(False, "And from the second to the first, and so on.")},
     _p2p,
     even=True,
 )
-PERMUTATION = Kind(
+PERMUTATION: Final = Kind(
     "Every rank sends messages to one other and receives from one other, drawn from the seed.", _FIGURES, _permutation
 )
-INCAST = Kind("All ranks send messages to the first one at once.", _FIGURES, _incast)
+INCAST: Final = Kind("All ranks send messages to the first one at once.", _FIGURES, _incast)

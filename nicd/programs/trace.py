@@ -5,7 +5,7 @@ their instants. If earlier ones are still under way at a message's instant, it i
 """
 
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from mrcfabric.errors import ConfigError
 from nicd.programs.kind import Figures, Kind, Part, TraceFigure
@@ -70,7 +70,7 @@ async def _hear(messages: list[Message], sender: int, given: bytes, rank: Rank) 
             rank.verify(message.place, given[start : start + message.size])
 
 
-TRACE = Kind(
+TRACE: Final = Kind(
     "Messages from a list, each at its instant.",
     {"messages": TraceFigure("[from rank, to rank, bytes, instant in ns after the begin], line by line.")},
     _part,

@@ -27,7 +27,7 @@ Towards: TypeAlias = Literal["nic", "t0", "t1"]
 """The kind of node that a port leads to."""
 
 _MULTICAST: Final = 0xFF
-SHARE_MAX = 100.0
+SHARE_MAX: Final = 100.0
 """Beyond a hundred bandwidth-delay products a threshold is a typing mistake."""
 
 _GROUPS: Final = (settings_forwarding, settings_lossless)

@@ -87,6 +87,8 @@ class Switch:
         busy = self._busy
         look = LOOK.unpack_from
         shifted = SHIFTED.pack_into
+        head: int
+        hop_limit: int
         self.received += len(inputs)
         for at_ns, rank, _, _, packet in inputs:
             if not rank:

@@ -11,7 +11,7 @@ from typing import Final
 
 FOLDERS: Final[dict[str, str]] = {
     "mrcfabric": """
-        class_egress egress egress_queues egress_wire node plane_ports port_counts rng units
+        class_egress clock drive egress egress_queues egress_wire link_port node plane_ports port_counts rng udp units
         """,
     "mrcfabric/sim": "simulator trace",
     "mrcfabric/wire": "entropy fastpath icrc layout roce roce_layout segments srh templates trim usid",
@@ -20,9 +20,10 @@ FOLDERS: Final[dict[str, str]] = {
         stamps stats timers transport transports widths
         """,
     "nicd/core/mrc": """
-        assembly board doubts early_acks ev_deck ev_profile ev_rules inflight lateness mark_runs nscc path_policy
-        path_records path_search path_shares patience peer penalty plane_windows probe probe_turns qp recovery requestor
-        responder reverse_set sack sack_spans search_rounds skip_timer transport window
+        assembly board doubts early_acks ev_deck ev_profile ev_rules inflight lateness mark_runs nscc
+        nscc_constants path_policy path_records path_search path_shares patience peer penalty plane_windows
+        probe probe_turns qp recovery requestor responder reverse_set sack sack_spans search_rounds skip_timer
+        transport window
         """,
     "nicd/core/rc": """
         dcqcn notification qp rc_stats requestor responder selective selective_responder transport ways

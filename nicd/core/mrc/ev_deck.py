@@ -7,13 +7,13 @@ MRC 1.0 11.2.2 (scan and SKIP); the order is drawn anew for every turn, so that 
 
 from collections.abc import Callable
 from math import gcd
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from mrcfabric.rng import Rng
 from nicd.core.ev_state import EvState
 from nicd.core.mrc.path_shares import PathShares
 
-_GOOD = EvState.GOOD
+_GOOD: Final = EvState.GOOD
 
 
 class PlaneDeck:

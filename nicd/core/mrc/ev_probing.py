@@ -8,7 +8,7 @@ whether the service time was taken off (it never is: a NIC answers at once).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from mrcfabric.errors import RefusedError
 from mrcfabric.units import NEVER, Instant
@@ -19,7 +19,7 @@ from nicd.core.mrc.path_control import link_of
 from nicd.core.mrc.qp import Link, Qp
 from nicd.core.timers import Timer
 
-TIMEOUT_NS_MAX = 1 << 40
+TIMEOUT_NS_MAX: Final = 1 << 40
 
 
 class EvProbing:

@@ -23,7 +23,7 @@ from nicd.core.mrc.path_records import PathRecords
 from nicd.core.mrc.path_shares import PathShares
 from nicd.core.stats import NicStats
 
-_SKIP = EvState.SKIP
+_SKIP: Final = EvState.SKIP
 
 _LOSSES: Final = (EvTrigger.GAP, EvTrigger.TIMEOUT)
 _DEAD_MISSES: Final = 3

@@ -33,7 +33,7 @@ from nicd.core.ev_state import EvState, EvTrigger
 from nicd.core.mrc.lateness import Lateness
 from nicd.core.mrc.nscc_constants import THOUSAND, NsccConstants
 from nicd.core.mrc.path_policy import POLICIES
-from nicd.core.mrc.window import RESTORE, WindowSetup
+from nicd.core.mrc.window import RESTORE, CongestionWindow, WindowSetup
 
 _FINE: Final = 10
 """The average delay is kept in units of 1 / 2**10 ns: with a weight of 1/80 whole nanoseconds would stick."""
@@ -42,16 +42,15 @@ _BASE_SHARE_MIN: Final = 4
 """The base RTT follows lower samples no lower than this part of the configured one: no peer can push it to zero."""
 
 
-class Nscc:
+class Nscc(CongestionWindow):
     """The window of one context."""
 
     __slots__ = (
-        "_adjusted_ns", "_average", "_avg_samples", "_base_ns", "_before_late", "_cuts", "_decreased_ns", "_delay_ns",
-        "_delays", "_delivered", "_eta_ns", "_extra_ns", "_fast", "_fast_bytes", "_floor", "_gamma_ppt",
-        "_ignore_bytes", "_inc", "_late", "_limits", "_loss_cuts", "_md_ppt", "_mtu", "_penalised", "_qa", "_qa_bytes",
-        "_qa_end_ns", "_qa_measured", "_qa_period_ns", "_qa_trigger", "_reference_ns", "_saved", "_setup",
-        "_since_bytes", "base_rtt_ns", "crowded_ns", "cwnd_bytes", "cwnd_bytes_max", "inflight_bytes", "penalties",
-        "quick_adapts", "restores", "rtt_ns",
+        "_adjusted_ns", "_average", "_avg_samples", "_base_ns", "_before_late", "_cuts", "_decreased_ns",
+        "_delay_ns", "_delays", "_delivered", "_eta_ns", "_extra_ns", "_fast", "_fast_bytes", "_floor", "_gamma_ppt",
+        "_ignore_bytes", "_inc", "_late", "_limits", "_loss_cuts", "_md_ppt", "_mtu", "_penalised", "_qa",
+        "_qa_bytes", "_qa_end_ns", "_qa_measured", "_qa_period_ns", "_qa_trigger", "_reference_ns", "_saved",
+        "_setup", "_since_bytes", "cwnd_bytes_max", "penalties", "quick_adapts", "restores",
     )  # fmt: skip
 
     def __init__(self, setup: WindowSetup) -> None:

@@ -8,6 +8,7 @@ MRC 1.0 section 2.6 of the endpoint operations; arXiv 2605.04333 section 2 (reve
 
 from collections import deque
 from collections.abc import Callable
+from typing import Final
 
 from mrcfabric.rng import Rng
 from mrcfabric.units import Instant
@@ -20,8 +21,8 @@ from nicd.core.mrc.reverse_set import ReverseSet
 from nicd.core.scheduler import Sender
 from nicd.core.timers import Timer
 
-_ID_MASK = 0xFFFF
-_OVERTAKEN_RTOS = 4
+_ID_MASK: Final = 0xFFFF
+_OVERTAKEN_RTOS: Final = 4
 """No packet is under way for longer than this many RTOs."""
 
 
@@ -29,10 +30,10 @@ class Peer:
     """One NIC that QPs of ours are connected to."""
 
     __slots__ = (
-        "_asked", "_board", "_control", "_last_update", "_last_update_ns", "_on_ports", "_request_id", "_reverse_set",
+        "_asked", "_board", "_control", "_last_update", "_last_update_ns", "_on_ports", "_request_id",
         "_update_id", "_update_number", "_update_tries", "_update_wait_ns", "_updates", "address", "confirm",
         "data_arrived", "destination", "follow_denied", "index", "ports", "probed", "reply", "reverse",
-        "reverse_rows", "sharing", "ways", "windows",
+        "reverse_rows", "reverse_set", "sharing", "ways", "windows",
     )  # fmt: skip
 
     def __init__(self, board: MrcBoard, index: int, on_ports: Callable[[Instant, "Peer", int], None]) -> None:
@@ -59,7 +60,7 @@ class Peer:
         self._control = SrhControlTemplate(config.address, self.address, 2, dscp=config.dscp, options=config.options)
         self._request_id = 0
         rng = Rng(config.seed, config.name, "peer", index)
-        self._reverse_set = paths = ReverseSet(
+        self.reverse_set = paths = ReverseSet(
             board, index, self.destination, rng, self._control, self._next_id, self.windows
         )  # fmt: skip
         # Used for every packet: bind these objects here, which saves a step each.
@@ -84,11 +85,11 @@ class Peer:
     @property
     def up(self) -> int:
         """Bit p: the peer's port p is reachable, as far as it has told us."""
-        return self._reverse_set.up
+        return self.reverse_set.up
 
     @up.setter
     def up(self, mask: int) -> None:
-        self._reverse_set.up = mask
+        self.reverse_set.up = mask
 
     def _wake_senders(self) -> None:
         self.sharing.rotate(-1)
@@ -98,7 +99,7 @@ class Peer:
     @property
     def questions(self) -> int:
         """Endpoint EV probes waiting for an answer."""
-        return len(self._reverse_set.questions)
+        return len(self.reverse_set.questions)
 
     # -- ports
 
@@ -188,11 +189,11 @@ class Peer:
         if answered is not None:
             answered(now, port)
             return
-        self._reverse_set.answered(now, request, stamp)
+        self.reverse_set.answered(now, request, stamp)
 
     def stop(self) -> None:
         """No QP uses this peer any more."""
-        self._reverse_set.stop()
+        self.reverse_set.stop()
         self._updates.cancel()
 
     def _ports_are(self, now: Instant, mask: int) -> None:

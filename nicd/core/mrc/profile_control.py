@@ -7,7 +7,7 @@ MRC 1.0 6, controller API (EV profile operations).
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from mrcfabric.errors import RefusedError
 from mrcfabric.units import Instant
@@ -29,7 +29,7 @@ from nicd.core.mrc.path_control import bar_profile_ev, follow_denied
 from nicd.core.mrc.qp import Link, Qp
 from nicd.core.qp_state import QpState
 
-_STATES = {state.name.lower(): state for state in ProfileState}
+_STATES: Final = {state.name.lower(): state for state in ProfileState}
 
 
 class ProfileControl:

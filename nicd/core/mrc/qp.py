@@ -35,6 +35,7 @@ from nicd.core.mrc.requestor import Requestor
 from nicd.core.mrc.responder import RCVD_MASK, RCVD_SHIFT, Responder
 from nicd.core.mrc.skip_timer import SkipTimer
 from nicd.core.qp_state import NEXT_STATES, QpState
+from nicd.core.scheduler import Sender
 from nicd.core.stamps import since_ns
 from nicd.core.timers import Timer
 
@@ -129,13 +130,13 @@ def _no_word(now: Instant, plane: int, path: int, ev: int, outer: bytes) -> None
     """Ignore a path that was seen to work: acknowledgements do not take it."""
 
 
-class Link:
+class Link(Sender):
     """A connected QP: both halves and its EVs, and the calls between them."""
 
     __slots__ = (
-        "_board", "_confirm", "_control", "_peer_ooo", "_peer_qpn", "_peer_received", "_pick_plane", "_planes_of",
-        "_port", "_ports_of", "_qp", "has_packet", "limits", "peer", "planes", "prober", "profile", "qpn",
-        "requestor", "responder", "search", "waiting", "windows",
+        "_board", "_confirm", "_control", "_peer_ooo", "_peer_qpn", "_peer_received", "_planes_of",
+        "_port", "_ports_of", "_qp", "limits", "peer", "planes", "prober", "profile",
+        "requestor", "responder", "search", "windows",
     )  # fmt: skip
 
     def __init__(self, qp: Qp, board: MrcBoard, request: ConnectQp, limits: Limits, peer: Peer) -> None:
@@ -176,9 +177,6 @@ class Link:
         self.search = PathSearch(self.profile, settings.base_rtt_ns, board.timers, self._open_planes, self.prober.ask)
         self.requestor = Requestor(self, board, self.profile, data, peer.windows, peer.ports, request.psn_send, limits)
         self.responder = Responder(self, board, peer, self._control, request.psn_receive, limits)
-        # The scheduler needs these for every packet: bind them here, which saves a call or a step each.
-        self.has_packet = self.requestor.has_packet
-        self._pick_plane = self.profile.pick_plane
         self.waiting = False
         self._peer_ooo = 0
         """Packets that the peer held out of order at the last SACK."""
@@ -195,9 +193,12 @@ class Link:
         """Bit p: a plane with room in its window leaves by port p and is up at both ends."""
         return self._ports_of[self.planes & self.windows.open]
 
+    def has_packet(self) -> bool:
+        return self.requestor.has_packet()
+
     def emit(self, now: Instant, ports: int) -> tuple[int, bytearray]:
         """The next packet, on a plane that leaves by one of `ports`, and that port."""
-        plane = self._pick_plane(self._planes_of[ports] & self.planes & self.windows.open)
+        plane = self.profile.pick_plane(self._planes_of[ports] & self.planes & self.windows.open)
         return self._port[plane], self.requestor.emit(now, plane)
 
     # -- for the two halves
@@ -216,7 +217,7 @@ class Link:
         mask = self.planes
         if mask:
             self._board.stats.tail_probes += 1
-            self.prober.ask(now, self.profile.decks[self._pick_plane(mask)].pick())
+            self.prober.ask(now, self.profile.decks[self.profile.pick_plane(mask)].pick())
         self.search.begin(now)
 
     def heard(self, now: Instant) -> None:

@@ -9,6 +9,7 @@ bit of a bitmap says nothing.
 """
 
 from collections import deque
+from typing import Final
 
 from mrcfabric.plane_ports import PlanePorts
 from mrcfabric.units import NEVER, Instant
@@ -37,8 +38,8 @@ from nicd.core.mrc.plane_windows import NO_PLANE, PlaneWindows
 from nicd.core.mrc.recovery import QpLink, Recovery
 from nicd.core.settings import MPR_UNIT
 
-HALF_PSN = (PSN_MASK + 1) >> 1
-_LAST_OPCODES = ((WRITE_ONLY, WRITE_ONLY_IMM), (WRITE_LAST, WRITE_LAST_IMM))
+HALF_PSN: Final = (PSN_MASK + 1) >> 1
+_LAST_OPCODES: Final = ((WRITE_ONLY, WRITE_ONLY_IMM), (WRITE_LAST, WRITE_LAST_IMM))
 """Opcode of a message's last packet: [other packets came before it][it has an immediate]."""
 
 
@@ -47,8 +48,8 @@ class Requestor:
 
     __slots__ = (
         "_asked_index", "_board", "_completed", "_early", "_in_order", "_index", "_inflight", "_max_wimm",
-        "_messages", "_mpr", "_mpr_agreed", "_mtu", "_port", "_posted", "_profile", "_psn_first", "_qp", "_queue",
-        "_rqmsn", "_sack_bytes", "_stamp", "_stats", "_template", "_wimm_open", "posted_peak", "psn_next", "recovery",
+        "_messages", "_mpr", "_mpr_agreed", "_mtu", "_port", "_ports", "_posted", "_profile", "_psn_first", "_qp",
+        "_queue", "_rqmsn", "_sack_bytes", "_stats", "_template", "_wimm_open", "posted_peak", "psn_next", "recovery",
         "windows",
     )  # fmt: skip
 
@@ -64,7 +65,7 @@ class Requestor:
         self._template = template
         self.windows = windows
         self._mtu = settings.mtu_bytes
-        self._stamp = board.ports.stamp
+        self._ports = board.ports
         self._port = ports.port
         self._mpr = self._mpr_agreed = limits.send_mpr * MPR_UNIT
         self._max_wimm = limits.send_wimm
@@ -205,7 +206,7 @@ class Requestor:
         return self._template.build(
             opcode, psn & PSN_MASK, message.msn, message.rqmsn, message.remote_va + offset, message.r_key,
             message.length, self._profile.evs[ev], self._profile.outer[ev], message.view[offset : offset + size],
-            self._asks(), False, imm, self._stamp(now, self._port[plane]),
+            self._asks(), False, imm, self._ports.stamp(now, self._port[plane]),
         )  # fmt: skip
 
     def _emit_lost(self, now: Instant, plane: int) -> bytearray:
@@ -223,7 +224,7 @@ class Requestor:
         packet = self._template.build(
             opcode, old.psn & PSN_MASK, message.msn, message.rqmsn, message.remote_va + offset, message.r_key,
             message.length, self._profile.evs[ev], self._profile.outer[ev], message.view[offset : offset + size],
-            self._asks(), True, imm, self._stamp(now, self._port[plane]),
+            self._asks(), True, imm, self._ports.stamp(now, self._port[plane]),
         )  # fmt: skip
         if self._board.witness is not None:
             self._board.witness.sent_again(packet, old.cause)

@@ -64,7 +64,7 @@ class Responder:
     """One QP's receiving half."""
 
     __slots__ = (
-        "_admit", "_assembly", "_bitmap_psns", "_board", "_bounded", "_control", "_delay_ns", "_dynamic_mpr", "_early",
+        "_assembly", "_back", "_bitmap_psns", "_board", "_bounded", "_control", "_delay_ns", "_dynamic_mpr", "_early",
         "_held", "_held_max", "_in_order", "_mpr", "_peer", "_qp", "_rcvd_bytes", "_recent", "_runs", "_service_time",
         "_stats", "_threshold", "_timer", "_trim_nack", "_waiting", "bytes_placed", "duplicates", "marks", "window",
     )  # fmt: skip
@@ -77,6 +77,7 @@ class Responder:
         self._board = board
         self._stats = board.stats
         self._peer = peer
+        self._back = peer.reverse_set
         self._control = control
         self._mpr = limits.receive_mpr
         psns = limits.receive_mpr * MPR_UNIT
@@ -84,7 +85,6 @@ class Responder:
         self._assembly = Assembly(
             psn_first, settings.mtu_bytes, settings.messages_open_max or psns, limits.receive_wimm
         )
-        self._admit = self._assembly.admit
         self._in_order = settings.completion_in_order
         self._early = EarlyAcks(board.timers, self._assembly, settings.ack_early_ns, self._acknowledge_alone)
         self._bitmap_psns = min(settings.bitmap_psns or psns, psns)
@@ -126,7 +126,7 @@ class Responder:
         verdict, psn = window.classify(psn24)
         stats = self._stats
         stats.data_received += 1
-        self._peer.data_arrived(now)
+        self._back.data_arrived(now)
         m = M_NONE
         if traffic_class & CE == CE:
             m = self.marks.marked(ev)
@@ -142,7 +142,7 @@ class Responder:
             return self._not_new(now, verdict, psn, psn24, opcode, ev, m, flags, stamp)
         if self._bounded and psn != window.expected and (lacking := self._lacking(now, psn, ev, stamp)):
             return lacking
-        message = self._admit(psn, opcode, rqmsn, msn, va, r_key, length, size)
+        message = self._assembly.admit(psn, opcode, rqmsn, msn, va, r_key, length, size)
         if message is None:
             return self._unfit(now, psn, ev, stamp)
         if not self._board.memory.place(r_key, va, memoryview(packet)[start : start + size]):
@@ -168,7 +168,7 @@ class Responder:
     def on_trimmed(self, now: Instant, psn24: int, ev: int, last_hop: bool, flags: int = 0, stamp: int = 0) -> str:
         """Take a trimmed data packet: ask for it again unless it has arrived meanwhile. Returns as `on_data`."""
         self._stats.trims["last_hop" if last_hop else "path"] += 1
-        self._peer.data_arrived(now)
+        self._back.data_arrived(now)
         verdict, psn = self.window.classify(psn24)
         if verdict == DUPLICATE:
             self._sack(now, psn, ev, M_NONE, bool(flags & FLAG_RTX), stamp)
@@ -181,13 +181,13 @@ class Responder:
     def on_probe(self, now: Instant, ev: int, probe_id: int, marked: bool, stamp: int = 0, port: int = 0) -> None:
         """Answer a reliability probe with all we know, and repeat the transport ACK in case it was lost."""
         self._stats.probes_answered += 1
-        self._peer.probed(now)
+        self._back.probed(now)
         shown = self.window.bitmaps(self._board.settings.probe_sacks_max)
         self._waiting.shown_below(self.window.expected + shown[-1][0] + BITMAP_BITS - 1)
         self._sack_rest(now)
         for number, (offset, bitmap) in enumerate(shown):
             m = M_SKIP_ONCE if marked else M_NONE
-            for way in (None,) if number else self._peer.ways(now, port, ev):
+            for way in (None,) if number else self._back.ways(now, port, ev):
                 self._send_sack(now, 0, ev, m, False, probe_id, offset, bitmap, stamp, way)
         if self._assembly.completed:
             self._acknowledge(now, SYNDROME_ACK)
@@ -337,7 +337,7 @@ class Responder:
         way: Way | None = None,
     ) -> None:
         if way is None:
-            way = self._peer.reply()
+            way = self._back.reply()
             if way is None:
                 self._stats.drops["no_port"] += 1
                 return
@@ -359,7 +359,7 @@ class Responder:
         self._board.ports.offer(now, port, packet, True)
 
     def _nack(self, now: Instant, reason: int, ev: int, psn24: int, stamp: int) -> None:
-        way = self._peer.reply()
+        way = self._back.reply()
         if way is None:
             self._stats.drops["no_port"] += 1
             return
@@ -377,7 +377,7 @@ class Responder:
         self._send_ack(now, psn, SYNDROME_ACK, msn, True)
 
     def _send_ack(self, now: Instant, psn: int, syndrome: int, msn: int, alone: bool) -> None:
-        way = self._peer.reply()
+        way = self._back.reply()
         if way is None:
             self._stats.drops["no_port"] += 1
             return

@@ -12,7 +12,7 @@ from mrcfabric.units import Buffer, Instant
 from mrcfabric.wire import srh
 from mrcfabric.wire.dscp import CE
 from mrcfabric.wire.fastpath import (
-    peeker,
+    Peeker,
     read_aeth,
     read_data_ts,
     read_endpoint_request,
@@ -76,7 +76,7 @@ class MrcTransport(Transport):
             **self._profiles.table,
             **self._ev_probing.table,
         }
-        self._peek = peeker(config.dscp, config.address, config.options)
+        self._peeker = Peeker(config.dscp, config.address, config.options)
         self._lasthop = config.dscp.trimmed_lasthop
 
     @classmethod
@@ -91,7 +91,7 @@ class MrcTransport(Transport):
         self._table.carrier_changed(now, port)
 
     def qpn_of(self, packet: Buffer) -> int | None:
-        reason, _, _, _, qpn, *_ = self._peek(packet)
+        reason, _, _, _, qpn, *_ = self._peeker.peek(packet)
         return qpn if reason is None else None
 
     # -- QPs
@@ -163,7 +163,7 @@ class MrcTransport(Transport):
     def receive(self, now: Instant, port: int, packet: Buffer) -> str:
         """Check a packet from a port and hand it to its QP or peer. Returns what became of it, see `onchip.Receive`."""
         stats = self.mrc_board.stats
-        reason, traffic_class, opcode, flags, dest_qp, psn, ev, start, size, source = self._peek(packet)
+        reason, traffic_class, opcode, flags, dest_qp, psn, ev, start, size, source = self._peeker.peek(packet)
         if reason is not None:
             return self._receive_odd(now, port, packet, reason)
         if not self.mrc_board.ports.carrier >> port & 1:

@@ -8,7 +8,7 @@ told what happens, at instants that never go back, and answers by moving `cwnd_b
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from mypy_extensions import mypyc_attr
 
@@ -22,8 +22,11 @@ RESTORE: Final = 0x80
 """Bit of a SACK's penalty byte: restore_cwnd. The other seven are the penalty, 0..127."""
 
 
-class CongestionWindow(Protocol):
-    """A congestion policy: one context."""
+@mypyc_attr(allow_interpreted_subclasses=True)
+class CongestionWindow:
+    """A congestion policy: one context. Policies inherit from it."""
+
+    __slots__ = ("base_rtt_ns", "crowded_ns", "cwnd_bytes", "inflight_bytes", "rtt_ns")
 
     cwnd_bytes: int
     """Payload bytes that may be in flight, above 0; below one MTU a packet leaves now and then."""
@@ -42,30 +45,30 @@ class CongestionWindow(Protocol):
         `marked`: the packet that caused it met congestion; `rtt_ns`: its round trip without service time, None without
         a valid sample; `penalty`: the byte of the SACK that holds restore_cwnd and rcv_cwnd_pen.
         """
-        ...
+        raise NotImplementedError
 
     def on_base_rtt(self, now: Instant, rtt_ns: int) -> None:
         """A full packet's round trip was shorter than `base_rtt_ns`."""
-        ...
+        raise NotImplementedError
 
     def on_longer(self, extra_ns: int) -> None:
         """Without any queue a round trip of this context takes so much longer than one of another plane."""
-        ...
+        raise NotImplementedError
 
     def on_trim(self, now: Instant, size: int, last_hop: bool = True) -> None:
         """A packet of `size` payload bytes was trimmed, on the last hop or inside the fabric."""
-        ...
+        raise NotImplementedError
 
     def on_loss(self, now: Instant, size: int, gives_way: bool = False) -> None:
         """A packet of `size` payload bytes was lost without a trim.
 
         `gives_way`: the window answers for it, because its plane went down at one end or a full receiver explains it.
         """
-        ...
+        raise NotImplementedError
 
     def record(self) -> dict[str, int]:
         """What a row of the table of QPs shows beside `cwnd_bytes` and `inflight_bytes`."""
-        ...
+        raise NotImplementedError
 
 
 class WindowSetup(NamedTuple):
@@ -111,22 +114,13 @@ Policy: TypeAlias = Callable[[WindowSetup], CongestionWindow]
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class FixedWindow:
+class FixedWindow(CongestionWindow):
     """A window that stays where it is; trims alone push it down for a while when `trim_response` is set.
 
     Without any response an incast of fixed windows would trim the same packets until their retries run out.
     """
 
-    __slots__ = (
-        "_mtu_bytes",
-        "_trim_response",
-        "base_rtt_ns",
-        "crowded_ns",
-        "cwnd_bytes",
-        "cwnd_bytes_max",
-        "inflight_bytes",
-        "rtt_ns",
-    )
+    __slots__ = ("_mtu_bytes", "_trim_response", "cwnd_bytes_max")
 
     def __init__(self, cwnd_bytes: int, mtu_bytes: int, trim_response: bool) -> None:
         self.cwnd_bytes_max = max(cwnd_bytes, mtu_bytes)

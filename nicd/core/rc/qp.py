@@ -4,6 +4,8 @@ Owns the wiring of requestor, responder, pace and ways; `nicd.core.qp_state` has
 9.7 (reliable connections).
 """
 
+from typing import Final
+
 from mrcfabric.errors import RefusedError
 from mrcfabric.units import Buffer, Instant
 from mrcfabric.wire.dscp import CE
@@ -20,17 +22,18 @@ from nicd.core.rc.responder import Responder
 from nicd.core.rc.selective import SelectiveRequestor, selective_window
 from nicd.core.rc.selective_responder import SelectiveResponder
 from nicd.core.rc.ways import NO_PORT, Ways
+from nicd.core.scheduler import Sender
 from nicd.core.timers import Timer
 
-_MESSAGE_MAX = (1 << 32) - 1
+_MESSAGE_MAX: Final = (1 << 32) - 1
 
 
-class RcLink:
+class RcLink(Sender):
     """A connected QP: both halves, and what the scheduler asks of it (`nicd.core.scheduler.Sender`)."""
 
     __slots__ = (
-        "_board", "_notification", "_qp", "_rc", "has_packet", "peer_index", "peer_qpn", "ports", "qpn", "requestor",
-        "responder", "waiting", "ways", "windows",
+        "_board", "_notification", "_qp", "_rc", "peer_index", "peer_qpn", "ports", "requestor", "responder", "ways",
+        "windows",
     )  # fmt: skip
 
     def __init__(
@@ -60,12 +63,13 @@ class RcLink:
         send, receive = (SelectiveRequestor, SelectiveResponder) if selective else (Requestor, Responder)
         self.requestor = send(self, board, rc, self.ways.data(), self.windows, request.psn_send, window)
         self.responder = receive(self, board, rc, self.ways, request.psn_receive)
-        # The scheduler calls this for every packet: bind it here, which saves a call.
-        self.has_packet = self.requestor.has_packet
 
     def open_ports(self) -> int:
         """Its one port, if that has carrier and the rate allows a packet now; else 0."""
         return self.ports & self.windows.open
+
+    def has_packet(self) -> bool:
+        return self.requestor.has_packet()
 
     def emit(self, now: Instant, ports: int) -> tuple[int, bytearray]:
         """The next packet, and its port, which is the only bit of `ports`."""

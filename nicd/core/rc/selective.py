@@ -11,6 +11,7 @@ IRN (SIGCOMM'18) 3.1 (loss recovery), 3.2 (a window of one bandwidth-delay produ
 """
 
 from collections import deque
+from typing import Final
 
 from mrcfabric.units import NEVER, NS_PER_S, Instant
 from mrcfabric.wire.layout import PSN_MASK
@@ -22,12 +23,12 @@ from nicd.core.rc.dcqcn import Pace
 from nicd.core.rc.rc_stats import RcStats
 from nicd.core.rc.requestor import HALF_PSN, NACK, TIMEOUT, Posted, QpLike, Requestor
 
-WINDOW_SPARE_PACKETS = 4
+WINDOW_SPARE_PACKETS: Final = 4
 """A window holds more than one bandwidth-delay product by what waits for its acknowledgement, and by so many packets
 that wait in ports on the way."""
-TABLE_PACKETS_MIN = 128
+TABLE_PACKETS_MIN: Final = 128
 """The smallest table of packets in flight."""
-SHORT_PACKET_BYTES = 1_024
+SHORT_PACKET_BYTES: Final = 1_024
 """Packets of so much payload still fill the window."""
 
 

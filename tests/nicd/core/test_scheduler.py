@@ -4,10 +4,10 @@ from collections import Counter
 
 from mrcfabric.egress_config import EgressConfig
 from nicd.core.ports import Ports
-from nicd.core.scheduler import Scheduler
+from nicd.core.scheduler import Scheduler, Sender
 
 
-class Source:
+class Source(Sender):
     """A sender with a number of packets left."""
 
     def __init__(self, name: int, left: int, ports: int = 0b11) -> None:

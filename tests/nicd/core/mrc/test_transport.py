@@ -1,5 +1,7 @@
 """What the transport says of its QPs, and whose context a packet needs."""
 
+from mrcfabric.wire.dscp import Dscp
+from mrcfabric.wire.fastpath import Peeker
 from tests.nicd.core.bench import PEER_QPN, QPN, Bench
 
 
@@ -9,7 +11,7 @@ def test_the_context_of_a_packet_is_its_qps() -> None:
     bench.board.scheduler.pump(0)
     (packet,) = bench.packets(10_000)
     there = Bench().transport
-    there._peek = bench._peek  # of a packet that is for another NIC
+    there._peeker = Peeker(Dscp())  # of a packet that is for another NIC
     assert there.qpn_of(packet) == PEER_QPN
     assert there.qpn_of(packet[:90]) is None
 
