@@ -25,15 +25,17 @@ demo: setup
 test: setup
 	$(MAKE) --jobs=2 lint pytest
 
-# Tests that change a core from outside (`pure`) need cores in pure Python, all others take those that run.
+# Tests that change a core from outside (`pure`) need cores in pure Python, all others take those that run. Every worker
+# reads all files that it is given, so for the few pure ones it is given those alone that have some.
+PURE := $(shell grep -rl --include='test_*.py' 'mark\.pure' tests)
 pytest: setup
 	$(BIN)/pytest -n auto --dist worksteal -m "not long and not pure"
-	MRCFABRIC_CORES=python $(BIN)/pytest -n auto --dist worksteal -m "pure and not long"
+	MRCFABRIC_CORES=python $(BIN)/pytest -n auto --dist worksteal -m "pure and not long" $(PURE)
 
 # Repetitions, soaks, many seeds, whole clusters: what `make test` shows once, at length.
 test-long: setup
 	$(BIN)/pytest -n auto --dist worksteal -m "long and not pure"
-	MRCFABRIC_CORES=python $(BIN)/pytest -n auto --dist worksteal -m "long and pure"
+	MRCFABRIC_CORES=python $(BIN)/pytest -n auto --dist worksteal -m "long and pure" $(PURE)
 
 test-fast: setup
 	$(BIN)/pytest -n auto --dist worksteal -m "not integration and not slow and not long" -q
