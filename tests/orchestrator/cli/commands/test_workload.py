@@ -1,14 +1,23 @@
 """`mrcfabric work`: begun by its kind, shown by `status` and `top`, stopped by its id, and mistakes in one line."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from nicd.programs.catalogue import PROGRAMS
 from orchestrator.cli.main import EXIT_REFUSED
-from tests.orchestrator.running import DEADLINE_S, ask, fails
+from tests.orchestrator.running import DEADLINE_S, SMALL_FLAGS, ask, fails, run
 from tests.support.wait import eventually_blocking
+
+
+@pytest.fixture
+def detached(tmp_path: Path) -> Iterator[Path]:
+    """As that of all, but one that leaves the processor to the commands while it works."""
+    ask(tmp_path, "up", *SMALL_FLAGS, "--set", "dilation=4000", "--detach")
+    yield tmp_path
+    run(tmp_path, "down")
 
 
 @pytest.mark.integration
