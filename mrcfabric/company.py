@@ -59,7 +59,8 @@ def exited(code: int) -> int:
 def run_company(settings: Mapping[str, Any], channel: socket.socket, build: Build, title: str) -> int:
     """Run daemons that come and go until told to stop; returns the exit code.
 
-    `settings` has what is common to all of them: `page_fd`, `doorbell_fd`, `agent_doorbell_fd`, `alive_fd`, `crowd`.
+    `settings` has what is common to all of them: `page_fd`, `doorbell_fd`, `agent_doorbell_fd`, `one_host`, `alive_fd`,
+    `crowd`.
     """
     return run_until_done(_serve(settings, channel, build), title)
 
@@ -79,8 +80,9 @@ class _Rider:
 async def _serve(settings: Mapping[str, Any], channel: socket.socket, build: Build) -> None:
     alive_fd = settings["alive_fd"]
     stop = stop_event(alive_fd)
-    names = ("page_fd", "doorbell_fd", "agent_doorbell_fd")
-    company = Company(ClockConfig(**{name: settings[name] for name in names}), channel, build)
+    names = ("page_fd", "doorbell_fd", "agent_doorbell_fd", "one_host")
+    clock = ClockConfig(**{name: settings[name] for name in names})
+    company = Company(clock, channel, build, spins=crowd.has_cores(settings["crowd"]))
     try:
         crowd.stand_back(settings["crowd"])
         await company.serve(stop)
@@ -91,14 +93,14 @@ async def _serve(settings: Mapping[str, Any], channel: socket.socket, build: Bui
 class Company:
     """The daemons of one process, under one runner."""
 
-    def __init__(self, clock: ClockConfig, channel: socket.socket, build: Build) -> None:
-        """`clock` of all of them, but for the slot. Raises ConfigError."""
+    def __init__(self, clock: ClockConfig, channel: socket.socket, build: Build, *, spins: bool = False) -> None:
+        """`clock` of all of them, but for the slot; `spins` as of `Runner`. Raises ConfigError."""
         self._clock = clock
         self._page: ClockPage = attach_page(clock)
         doorbell = clock.doorbell_fd
         assert doorbell is not None, "a company has the doorbell that its agent made for it"
         self._doorbell = doorbell
-        self._runner = Runner(self._page, doorbell, agent_doorbell=clock.agent_doorbell_fd)
+        self._runner = Runner(self._page, doorbell, agent_doorbell=clock.agent_doorbell_fd, spins=spins)
         self._runner.on_crash = self._crashed
         self._runner.on_failure = self._failed
         self._channel = channel

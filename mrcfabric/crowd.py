@@ -22,6 +22,11 @@ def is_crowd(processes: int) -> bool:
     return processes > CROWD_PER_CORE * len(os.sched_getaffinity(0))
 
 
+def has_cores(processes: int) -> bool:
+    """Whether each of this many processes can have a core to itself; False when nobody knows how many there are."""
+    return 0 < processes <= len(os.sched_getaffinity(0))
+
+
 def stand_back(processes: int) -> None:
     """Lower this process's priority for good, if it is one of a crowd."""
     if is_crowd(processes):

@@ -381,6 +381,7 @@ def link_ends(config: DaemonConfig, own_doorbell: int, first_peer_slot: int | No
                 path_mtu=link.path_mtu,
                 tag=tag(config.node, link.port),
                 peer_tag=tag(far.peer, far.peer_port),
+                peer_waits_for=None if private else config.waits_of(far.peer),
             )
         )
     return ends

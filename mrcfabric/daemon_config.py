@@ -10,7 +10,8 @@ configuration from `topology`; `mrcfabric.daemon` uses the values. The keys, wit
                                    peer_slot, peer_port, peer_doorbell}]; path_mtu where frames are longer than that
     control*                     [address, port] of the control channel
     secret | secret_file         hex; default: the file `secret` in run_dir
-    clock                        {page_fd | page_path, slot, doorbell_fd, agent_doorbell_fd} of the agent's host, or
+    clock                        {page_fd | page_path, slot, doorbell_fd, agent_doorbell_fd, one_host} of the agent's
+                                 host, or
                                  {dilation, wall_epoch_s}: by the wall clock, fabric time 0 at that Unix time (default:
                                  when the daemon starts)
     run_dir, verbs               the folder of the run; a NIC's host API socket (default: run_dir/verbs/NODE.sock)
@@ -23,8 +24,9 @@ configuration from `topology`; `mrcfabric.daemon` uses the values. The keys, wit
 
 import dataclasses
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -41,6 +43,8 @@ LINKS_MAX = 4096
 COMMANDS_MAX = 65_536
 INCARNATION_MAX = (1 << 16) - 1
 PATH_MTU_MIN, PATH_MTU_MAX = 576, 65_535
+WAITS_MAX = 64
+"""A neighbour with more ports is woken by whoever it waits for, even if others are not there yet."""
 DILATION_BY_HAND = 20_000.0
 """Wall over fabric time of daemons started by hand: a hop of 1 us takes 20 ms."""
 
@@ -72,6 +76,8 @@ class ClockConfig:
     slot: int = 0
     doorbell_fd: int | None = None
     agent_doorbell_fd: int | None = None
+    one_host: bool = False
+    """Whether the processes of all nodes are on this host, and the slots those of the topology."""
     dilation: float = DILATION_BY_HAND
     """For the wall clock only; a page has a dilation of its own."""
     wall_epoch_s: float | None = None
@@ -114,6 +120,14 @@ class DaemonConfig:
     alive_fd: int | None = None
     crowd: int = 0
     """How many processes of its fabric run on its host (`mrcfabric.crowd`)."""
+
+    def waits_of(self, peer: str) -> Callable[[], list[tuple[int, int, int]]] | None:
+        """`LinkEnd.peer_waits_for` of a neighbour; None where it cannot be told, or would take too long to look at."""
+        topology = self.topology
+        if not self.clock.one_host or topology.port_count(topology.parse_node(peer).tier) > WAITS_MAX:
+            return None
+        ends = partial(topology.ports, peer)
+        return lambda: [(topology.node_index(end.peer), end.peer_port, end.incoming_delay_ns) for end in ends()]
 
 
 def load(path: str | Path) -> DaemonConfig:
@@ -267,6 +281,7 @@ def _clock(raw: Any) -> ClockConfig:
         slot=_whole("clock.slot", table.get("slot", 0), 0, NEVER),
         doorbell_fd=_descriptor("clock.doorbell_fd", table.get("doorbell_fd")),
         agent_doorbell_fd=_descriptor("clock.agent_doorbell_fd", table.get("agent_doorbell_fd")),
+        one_host=_truth("clock.one_host", table.get("one_host", False)),
         dilation=float(dilation),
         wall_epoch_s=None if epoch is None else float(epoch),
     )

@@ -153,7 +153,10 @@ async def _start(configs: list[DaemonConfig], build: Build, stop: asyncio.Event,
         page, slots, firsts[:] = private_page(configs)
         configs = [replace(config, start_ns=max(config.start_ns, _wall_start_ns(clock))) for config in configs]
     doorbell = os.eventfd(0, os.EFD_NONBLOCK) if clock.doorbell_fd is None else clock.doorbell_fd
-    runner = Runner(page, doorbell, shared=clock.shared, agent_doorbell=clock.agent_doorbell_fd)
+    runner = Runner(
+        page, doorbell, shared=clock.shared, agent_doorbell=clock.agent_doorbell_fd,
+        spins=crowd.has_cores(configs[0].crowd),
+    )  # fmt: skip
     for config in configs:
         daemon = build(config, stop)
         await daemon.open()

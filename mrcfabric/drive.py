@@ -100,9 +100,14 @@ class Drive:
         """Which share of wall time the node may use; the runner keeps to it."""
         self.resumes_s = 0.0
         """Until when the brake holds it, by the monotonic clock."""
+        self.wait_word, self.wait_ns = LIMIT_WORD, 0
+        """While the first word of the page is below the second figure, a neighbour has not come far enough for a step;
+        valid while the limit stays and the wall clock does not bind."""
         self.step_ns = min((end.delay_ns for end in links), default=NS_PER_S)
         """The shortest step worth taking while neighbours limit it."""
         self._turns = turns
+        self._slowest: LinkPort | None = None
+        """The neighbour that binds it most, as of the latest tick."""
         self._dropped = False
         self._live_from = core.now_ns
         self._crash_ns = NEVER
@@ -133,6 +138,8 @@ class Drive:
             for end in links
         ]  # fmt: skip
         self._by_number = {port.number: port for port in self._ports}
+        self.outward = any(port.doorbell is not None for port in self._ports)
+        """Whether nodes of other processes wait for this one."""
 
     # Called by the daemon.
 
@@ -221,6 +228,10 @@ class Drive:
             if until <= self.now_ns:
                 return False
         elif until - self.now_ns < (wall_step_ns if wall_bound - self.now_ns < self.step_ns else self.step_ns):
+            slowest = self._slowest
+            if slowest is not None:
+                self.wait_word = slowest.horizon_word
+                self.wait_ns = min(self.now_ns + self.step_ns, limit) - slowest.delay_ns
             return False
         if until > self.now_ns:
             if not self._take_frames():
@@ -236,12 +247,15 @@ class Drive:
     def _bound(self, wall_bound: Instant) -> Instant:
         """How far the horizon rule lets this node go."""
         until = wall_bound
+        slowest: LinkPort | None = None
         if self._turns.shared:
             words = self._words
             for port in self._ports:
                 limit = words[port.horizon_word] + port.delay_ns
                 if limit < until:
                     until = limit
+                    slowest = port
+        self._slowest = slowest
         if until > self._turns.furthest_ns:
             until = min(until, self._turns.look_ahead())
         return until
@@ -337,9 +351,10 @@ class Drive:
         if not self._turns.shared:
             return
         for port in self._ports:
-            if words[port.wanted_word] <= until:
+            wanted = words[port.wanted_word]
+            if wanted <= until:
                 words[port.wanted_word] = NEVER
-                if port.doorbell is not None:
+                if port.doorbell is not None and not port.hand_over(wanted):
                     self._turns.ring(port.doorbell)
 
     def _pending(self) -> int:

@@ -5,13 +5,14 @@ may go, `mrcfabric.udp` has sockets and offload, `mrcfabric.clock` the layout of
 """
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from mrcfabric.clock import ClockPage
 from mrcfabric.node import Input, Rank, Transmit
 from mrcfabric.udp import TRAIN_BYTES_MAX, TRAIN_SEGMENTS_MAX, Address, Endpoint
-from mrcfabric.units import NS_PER_MS, Buffer, Instant
+from mrcfabric.units import NEVER, NS_PER_MS, Buffer, Instant
 from mrcfabric.wire.link import (
     CONTROL_WORD,
     LINK_HEADER_BYTES,
@@ -55,6 +56,9 @@ class LinkEnd:
     """`wire.link.link_tag` of frames sent here; 0 outside a launch."""
     peer_tag: int = 0
     """The same of frames that the neighbour sends."""
+    peer_waits_for: Callable[[], Sequence[tuple[int, int, int]]] | None = None
+    """(slot, port there, delay to the neighbour) for each neighbour of the neighbour, this node included; None: not to
+    be looked at."""
 
 
 @dataclass(slots=True)
@@ -95,6 +99,8 @@ class LinkPort:
         "_peer_incarnation",
         "_peer_incarnation_word",
         "_peer_tag",
+        "_peer_waits_for",
+        "_rivals",
         "_shared",
         "_tag",
         "delay_ns",
@@ -139,6 +145,9 @@ class LinkPort:
         """Where we write which horizon of the neighbour we wait for."""
         self.wanted_word = page.want_word(slot, end.port)
         """Where the neighbour writes which horizon of ours it waits for."""
+        self._peer_waits_for = end.peer_waits_for
+        self._rivals: list[tuple[int, int, int]] = []
+        """(word of the horizon, of the wish, delay): of all for whom the neighbour waits, this node included."""
         self.outgoing: list[Transmit] = []
         if incarnation:
             # A frame that a neighbour has taken was sent, even if our host was lost before the other hosts heard of it.
@@ -162,6 +171,30 @@ class LinkPort:
         self.host_drops = 0
         self._shared = shared
         self._missing_since_ns = 0
+
+    def hand_over(self, wanted: Instant) -> bool:
+        """The neighbour waited for our horizon `wanted`, and can have it. False when it can now make a whole step.
+
+        Otherwise another of its neighbours is not there yet: that one gets the wish, and rings later. So a process is
+        woken once for a step, and not once by each of its neighbours.
+        """
+        if self._peer_waits_for is None:
+            return False
+        if not self._rivals:
+            page, found = self._page, self._peer_waits_for()
+            self._rivals = [(page.horizon_word(node), page.want_word(node, port), delay) for node, port, delay in found]
+        words = self._page.words
+        own = self.wanted_word
+        need = wanted + next(delay for _, want_word, delay in self._rivals if want_word == own)
+        for horizon_word, want_word, delay_ns in self._rivals:
+            missing = need - delay_ns
+            if words[horizon_word] < missing:
+                words[want_word] = missing
+                # It may have published between our look and our wish, and then it does not ring: look again.
+                if words[horizon_word] < missing:
+                    return True
+                words[want_word] = NEVER
+        return False
 
     def receive(self, enough: int, held: list[Input]) -> None:
         """Read trains into `held` until frame number `enough` has been seen or the socket is empty."""

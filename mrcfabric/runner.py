@@ -14,20 +14,27 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 
-from mrcfabric.clock import ClockPage
+from mrcfabric.clock import LIMIT_WORD, W_STATE, ClockPage, PageState
 from mrcfabric.drive import Drive
 from mrcfabric.link_port import LinkEnd
 from mrcfabric.node import Node
 from mrcfabric.sim.trace import Trace
 from mrcfabric.units import NEVER, NS_PER_MS, NS_PER_S, Instant
 
+ASLEEP = int(PageState.SLEEP)
 # Two processes that write one word at once can lose a wake-up; it then costs at most this much wall time.
 WATCHDOG_S = 0.05
 WATCHDOG_ASLEEP_S = 1.0
 # When to look again for what rings no doorbell: a frame in the kernel's backlog, the slowest node of the page.
 POLL_S = 0.001
-# How many turns all drives get before other callbacks of the loop run.
-TURNS_MAX = 8
+# How long drives get turns before other callbacks of the loop run.
+TURN_WALL_NS = 1 * NS_PER_MS
+# How long to look at the page before going to sleep, where cores are free for it.
+LOOK_WALL_NS = 300_000
+# To give way takes a microsecond where no other program wants the core, and longer than this where one does.
+YIELD_WALL_NS = 50_000
+# After so many looks in vain in a row, one of 2 to the power of this many waits is looked through.
+MISSED_LOOKS_MAX = 6
 # How far a node without living neighbours may be ahead of the slowest node, in shortest hops. Two nodes that are
 # connected through living nodes are never further apart than the hops between them, so this must not be below the
 # longest such distance.
@@ -45,6 +52,8 @@ class Pace:
     def __init__(self, dilation: float, step_ns: int) -> None:
         """`dilation` in wall seconds per fabric second, 0 for no bound; `step_ns` the shortest hop."""
         self._dilation = dilation
+        self.free = not dilation
+        """Whether the wall clock binds nobody."""
         self._lead_ns = WALL_LEAD_HOPS_MAX * step_ns
         self._mono_ns = time.monotonic_ns()
         self._fabric_ns: Instant = 0
@@ -85,9 +94,18 @@ class Runner:
     """All drives of one process. `add` each core, then `serve`; nodes may also come and go meanwhile."""
 
     def __init__(
-        self, page: ClockPage, doorbell: int, *, shared: bool = True, agent_doorbell: int | None = None
+        self,
+        page: ClockPage,
+        doorbell: int,
+        *,
+        shared: bool = True,
+        agent_doorbell: int | None = None,
+        spins: bool = False,
     ) -> None:
-        """`doorbell`: this process's eventfd; `agent_doorbell`: the agent's, rung when work meets a sleeping fabric."""
+        """`doorbell`: this process's eventfd; `agent_doorbell`: the agent's, rung when work meets a sleeping fabric.
+
+        `spins`: a core is free for this process, so that it may look at the page for a while before it sleeps.
+        """
         self.page = page
         self.shared = shared
         self.furthest_ns: Instant = 0
@@ -106,6 +124,10 @@ class Runner:
         self._kicked = False
         self._retry = False
         self._to_ring: set[int] = set()
+        self._limit_ns: Instant = NEVER
+        """The limit at the latest tick."""
+        self._spins = shared and spins
+        self._skip_looks = self._missed_looks = 0
 
     def add(
         self,
@@ -124,7 +146,8 @@ class Runner:
         drive = Drive(self, core, slot, links, incarnation=incarnation, trace=trace, offload=offload)
         step_ns = min(self._step_ns, drive.step_ns)
         first = not self.drives
-        self.drives = [*self.drives, drive]
+        # Those for whom other processes wait have their turn first, so that these need not wait for the rest of us.
+        self.drives = sorted([*self.drives, drive], key=lambda one: not one.outward)
         if first or step_ns < self._step_ns:
             self._step_ns = step_ns
             self._begin_pace()
@@ -190,7 +213,7 @@ class Runner:
     # What causes a turn.
 
     def _asleep(self) -> bool:
-        return self.shared and self.page.asleep
+        return self.shared and self.page.words[W_STATE] == ASLEEP
 
     def _rung(self) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -207,32 +230,80 @@ class Runner:
         self._kicked = False
         if self._asleep() or self._loop is None:
             return
-        wall_bound = NEVER
-        for _ in range(TURNS_MAX):
-            wall_bound = self._pace.bound(self._reached() if self.shared else None)
-            moved = False
-            for drive in self.drives:
-                try:
-                    moved |= (
-                        self._tick_braked(drive, wall_bound)
-                        if drive.brake.spells
-                        else drive.tick(wall_bound, self._pace.step_ns)
-                    )
-                except Exception as error:
-                    if self.on_failure is None:
-                        raise
-                    self.on_failure(drive, error)
+        for drive in self.drives:
+            drive.wait_ns = 0
+        until_ns = time.monotonic_ns() + TURN_WALL_NS
+        while True:
+            wall_bound = NEVER if self._pace.free else self._pace.bound(self._reached() if self.shared else None)
+            moved = self._tick_all(wall_bound)
             # Ring once per process, after all drives have moved: the woken process takes the CPU from us at once.
-            for doorbell in self._to_ring:
-                os.eventfd_write(doorbell, 1)
-            self._to_ring.clear()
+            if self._to_ring:
+                self._ring_all()
             mono_ns = time.monotonic_ns()
             for drive in self.drives:
                 drive.tell_in_time(mono_ns)
-            if not moved:
+            if not moved and not (self._spins and self._look_out(mono_ns)):
                 self._arrange(wall_bound)
                 return
+            if mono_ns > until_ns:
+                break
         self.kick()
+
+    def _ring_all(self) -> None:
+        for doorbell in self._to_ring:
+            os.eventfd_write(doorbell, 1)
+        self._to_ring.clear()
+
+    def _tick_all(self, wall_bound: Instant) -> bool:
+        """Tick the drives that are not known to wait; whether any has moved."""
+        words, moved = self.page.words, False
+        free = self._pace.free
+        if free and words[LIMIT_WORD] != self._limit_ns:
+            self._limit_ns = words[LIMIT_WORD]
+            for drive in self.drives:
+                drive.wait_ns = 0
+        for drive in self.drives:
+            if free and words[drive.wait_word] < drive.wait_ns:
+                continue
+            if self._spins and self._to_ring and not drive.outward:
+                self._ring_all()  # there is a core for the woken process, and the rest concerns nobody but us
+            try:
+                if drive.brake.spells:
+                    moved |= self._tick_braked(drive, wall_bound)
+                else:
+                    moved |= drive.tick(wall_bound, self._pace.step_ns)
+            except Exception as error:
+                if self.on_failure is None:
+                    raise
+                self.on_failure(drive, error)
+        return moved
+
+    def _look_out(self, mono_ns: int) -> bool:
+        """Look at the page for a while before this process goes to sleep; whether a drive can go on.
+
+        Nobody needs to ring meanwhile. Not if the wall clock binds: then the fabric waits for a timer. Whoever finds
+        that another program wants the core, or that nothing comes again and again, looks less often.
+        """
+        if self._skip_looks:
+            self._skip_looks -= 1
+            return False
+        words = self.page.words
+        awaited = [(drive.wait_word, drive.wait_ns) for drive in self.drives if words[drive.wait_word] < drive.wait_ns]
+        if not self._pace.free or self._retry or len(awaited) < len(self.drives):
+            return False
+        until_ns = mono_ns + LOOK_WALL_NS
+        while True:
+            for word, wait_ns in awaited:
+                if words[word] >= wait_ns:
+                    self._missed_looks = 0
+                    return True
+            os.sched_yield()
+            now_ns = time.monotonic_ns()
+            if now_ns > until_ns or now_ns - mono_ns > YIELD_WALL_NS:
+                self._missed_looks = min(self._missed_looks + 1, MISSED_LOOKS_MAX)
+                self._skip_looks = (1 << self._missed_looks) - 1
+                return False
+            mono_ns = now_ns
 
     def _tick_braked(self, drive: Drive, wall_bound: Instant) -> bool:
         """Tick a node that a fault slows down, unless it pauses; False while it does."""

@@ -152,6 +152,7 @@ class Daemons:
                 "slot": layout.slot(node),
                 "doorbell_fd": fds.doorbells[layout.process_of[node]],
                 "agent_doorbell_fd": fds.agent_doorbell,
+                "one_host": not layout.sites.several,
             },
             "run_dir": str(share.folder),
             "start_ns": start_ns,

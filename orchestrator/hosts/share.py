@@ -188,6 +188,7 @@ async def start_daemons(
         "page_fd": descriptors.page,
         "doorbell_fd": descriptors.doorbells[plan.name],
         "agent_doorbell_fd": descriptors.agent_doorbell,
+        "one_host": all(table["clock"]["one_host"] for table in tables.values()),
         "alive_fd": descriptors.alive,
         "crowd": max(table["crowd"] for table in tables.values()),
     }

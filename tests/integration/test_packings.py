@@ -162,3 +162,19 @@ async def test_any_bytes_arrive_and_strangers_bytes_harm_nobody(tmp_path: Path) 
         assert (await sending)["same"]
         assert (await fabric.fidelity())["valid"]
         assert fabric.unexpected_deaths() == []
+
+
+async def test_no_core_is_busy_while_the_fabric_is_idle_or_stands(tmp_path: Path) -> None:
+    def used_s(pid: int) -> float:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    async with Fabric.launch(replace(SMALL, dilation="auto"), tmp_path / "small", pack="cores", limit_ns=0) as fabric:
+        for limit_ns in (0, 20_000, None):
+            await fabric.limit(limit_ns)
+            fabric.time.wake()
+            await eventually(lambda: fabric.time.state == "sleep" or fabric.time.standing, DEADLINE_S)
+            pids = set(pids_of(fabric))
+            before = sum(map(used_s, pids))
+            await asyncio.sleep(0.5)
+            assert sum(map(used_s, pids)) - before < 0.1, "of a core of half a second, with everything that stands by"

@@ -20,3 +20,11 @@ def test_a_crowd_is_more_than_so_many_for_each_core(monkeypatch: pytest.MonkeyPa
 
 def test_the_demonstration_is_none_on_two_cores() -> None:
     assert crowd.CROWD_PER_CORE * 2 >= 56 + 8
+
+
+@pytest.mark.parametrize(("processes", "free"), [(0, False), (1, True), (3, True), (4, False)])
+def test_each_process_has_a_core_while_there_are_no_more_of_them(
+    processes: int, free: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _pid: {0, 1, 5})
+    assert crowd.has_cores(processes) == free

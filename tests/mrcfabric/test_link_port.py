@@ -10,6 +10,7 @@ from mrcfabric.clock import ClockPage
 from mrcfabric.link_port import MISSING_WALL_NS_MAX, SEQUENCE_GAP, SMALL_BYTES, Fidelity, LinkEnd, LinkPort
 from mrcfabric.node import Input, Transmit
 from mrcfabric.udp import Address, Endpoint
+from mrcfabric.units import NEVER
 from mrcfabric.wire.link import CONTROL, LINK_HEADER, LINK_VERSION, ControlFrame
 from mrcfabric.wire.pfc import encode
 from tests.support.ports import free_udp_ports
@@ -243,3 +244,68 @@ def test_a_published_frame_is_waited_for_but_not_for_ever(wire: Wire) -> None:
         assert time.monotonic_ns() < end
         time.sleep(0.01)
     assert (b.fidelity.host_drops, b.taken) == (2, 2)
+
+
+class Fan:
+    """A node that waits for three neighbours, of whom the first has a port on it."""
+
+    def __init__(self) -> None:
+        self.page = ClockPage.create([[(1, 0), (2, 0), (3, 0)], [(0, 0)], [(0, 1)], [(0, 2)]])
+        local, peer = (("127.0.0.1", number) for number in free_udp_ports(2))
+        delays = (1_000, 400, 1_000)
+        end = LinkEnd(
+            port=0, local=local, peer=peer, peer_node=0, peer_port=0, delay_ns=1_000,
+            peer_waits_for=lambda: [(1 + number, 0, delay) for number, delay in enumerate(delays)],
+        )  # fmt: skip
+        self.port = LinkPort(end, Endpoint(local, peer), self.page, 1, 0, 0, Fidelity(), shared=True)
+
+    def at(self, *horizons: int) -> None:
+        for node, horizon in enumerate(horizons, 1):
+            self.page.words[self.page.horizon_word(node)] = horizon
+
+    def wishes(self) -> list[int]:
+        return [self.page.words[self.page.want_word(node, 0)] for node in (1, 2, 3)]
+
+
+@pytest.fixture
+def fan() -> Iterator[Fan]:
+    fan = Fan()
+    yield fan
+    fan.port.endpoint.close()
+
+
+def test_who_can_make_a_whole_step_is_to_be_rung(fan: Fan) -> None:
+    fan.at(5_000, 5_600, 5_000)  # for a step to 6,000
+    assert not fan.port.hand_over(5_000)
+    fan.at(5_000, NEVER, 7_000)  # one of them is dead
+    assert not fan.port.hand_over(5_000)
+    assert fan.wishes() == [NEVER] * 3
+
+
+def test_a_wish_goes_to_the_neighbour_that_is_not_there_yet(fan: Fan) -> None:
+    fan.at(5_000, 5_599, 4_000)
+    assert fan.port.hand_over(5_000)
+    assert fan.wishes() == [NEVER, 5_600, NEVER]
+    fan.at(5_000, 5_600, 4_999)
+    assert fan.port.hand_over(5_000)
+    assert fan.wishes()[2] == 5_000
+
+
+def test_a_neighbour_that_comes_while_it_gets_the_wish_is_looked_at_again(fan: Fan) -> None:
+    words = fan.page.words
+
+    class Late:
+        """The page, on which the second neighbour comes forward as soon as a wish for it is written."""
+
+        def __getitem__(self, word: int) -> int:
+            return int(words[word])
+
+        def __setitem__(self, word: int, value: int) -> None:
+            words[word] = value
+            words[fan.page.horizon_word(2)] = 5_600
+
+    fan.at(5_000, 5_000, 5_000)
+    fan.page.words = Late()  # type: ignore[assignment]
+    assert not fan.port.hand_over(5_000)
+    fan.page.words = words
+    assert fan.wishes() == [NEVER] * 3

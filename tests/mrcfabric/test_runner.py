@@ -13,7 +13,7 @@ from mrcfabric.clock import ClockPage
 from mrcfabric.drive import Drive
 from mrcfabric.link_port import LinkEnd
 from mrcfabric.node import Node
-from mrcfabric.runner import Runner
+from mrcfabric.runner import MISSED_LOOKS_MAX, Runner
 from mrcfabric.sim.simulator import Simulator
 from mrcfabric.sim.trace import Trace
 from mrcfabric.udp import Address
@@ -42,7 +42,10 @@ def nodes() -> dict[str, Node]:
 class Row:
     """Three nodes in a row, each under its own runner, all in this process."""
 
-    def __init__(self, dilation: float = 0.0, offload: bool = True, absent: str = "") -> None:
+    def __init__(
+        self, dilation: float = 0.0, offload: bool = True, absent: str = "", spins: bool = False, together: bool = False
+    ) -> None:
+        """`spins`: they look out for each other; `together`: left and relay share a runner."""
         self.page = ClockPage.create(PEERS, dilation)
         self.doorbells = [os.eventfd(0, os.EFD_NONBLOCK) for _ in PEERS]
         numbers = iter(free_udp_ports(4))
@@ -54,7 +57,9 @@ class Row:
         self.drives: list[Drive] = []
         self.stop = asyncio.Event()
         self.offload = offload
-        self.runners = [Runner(self.page, bell, agent_doorbell=None) for bell in self.doorbells]
+        self.runners = [Runner(self.page, bell, agent_doorbell=None, spins=spins) for bell in self.doorbells]
+        if together:
+            self.runners[0], self.doorbells[0] = self.runners[1], self.doorbells[1]
         for slot, (name, core) in enumerate(self.nodes.items()):
             if name != absent:
                 self.drives.append(self.add(slot, core, self.traces[name]))
@@ -68,7 +73,8 @@ class Row:
                 peer_node=peer,
                 peer_port=peer_port,
                 delay_ns=DELAY_NS,
-                peer_doorbell=self.doorbells[peer],
+                peer_doorbell=None if self.runners[peer] is self.runners[slot] else self.doorbells[peer],
+                peer_waits_for=lambda peer=peer: [(*end, DELAY_NS) for end in PEERS[peer]],
                 tag=TAG,
                 peer_tag=TAG,
             )
@@ -92,7 +98,7 @@ class Row:
 async def row(request: pytest.FixtureRequest) -> AsyncIterator[Row]:
     row = Row(**getattr(request, "param", {}))
     async with asyncio.TaskGroup() as group:
-        for runner in row.runners:
+        for runner in set(row.runners):
             group.create_task(runner.serve(row.stop))
         yield row
         row.stop.set()
@@ -110,7 +116,10 @@ def simulated(prepare: Callable[[Simulator], None] = lambda _sim: None) -> dict[
 
 
 @pytest.mark.parametrize(
-    "row", [{}, {"offload": False}, {"dilation": 2_000.0}], ids=["free", "portable", "paced"], indirect=True
+    "row",
+    [{}, {"offload": False}, {"dilation": 2_000.0}, {"spins": True}, {"spins": True, "together": True}],
+    ids=["free", "portable", "paced", "looking", "together"],
+    indirect=True,
 )
 async def test_real_datagrams_give_the_trace_of_virtual_time(row: Row) -> None:
     row.wake()
@@ -124,7 +133,12 @@ async def test_real_datagrams_give_the_trace_of_virtual_time(row: Row) -> None:
     assert len(row.nodes["left"].heard) == 60  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("row", [{}, {"dilation": 2_000.0}], ids=["free", "paced"], indirect=True)
+@pytest.mark.parametrize(
+    "row",
+    [{}, {"dilation": 2_000.0}, {"spins": True, "together": True}],
+    ids=["free", "paced", "together"],
+    indirect=True,
+)
 async def test_time_that_stands_still_at_odd_instants_gives_the_same_trace(row: Row) -> None:
     row.wake()
     for limit_ns in (1, 2, 999, 1_000, 3_333, 40_001, END_NS):
@@ -161,6 +175,38 @@ async def test_a_node_that_pauses_changes_nothing_but_the_pace(row: Row) -> None
     assert all(drive.fidelity_record()["late_frames"] == 0 for drive in row.drives)
 
 
+@pytest.mark.parametrize("row", [{"spins": True}], indirect=True)
+async def test_who_stands_at_the_limit_or_sleeps_does_not_look_out(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
+    row.page.set_limit(5_500)
+    row.wake()
+    await row.reach(5_500)
+    await asyncio.sleep(0)
+    gave_way: list[int] = []
+    monkeypatch.setattr("os.sched_yield", lambda: gave_way.append(1))
+    for runner in row.runners:
+        runner._turn()
+    row.page.set_limit(END_NS)
+    row.page.sleep()
+    for runner in row.runners:
+        runner._turn()
+    assert gave_way == []
+
+
+@pytest.mark.parametrize("row", [{"spins": True, "absent": "relay"}], indirect=True)
+async def test_who_looks_in_vain_looks_less_and_less_often(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mrcfabric.runner.YIELD_WALL_NS", 1 << 40)  # a busy machine must not decide
+    row.page.mark_booting(1, 5_000)
+    row.wake()
+    await eventually(lambda: row.page.horizon(0) == row.page.horizon(2) == 5_000 + DELAY_NS, deadline_s=10)
+    left, looked = row.runners[0], 0
+    left._skip_looks = left._missed_looks = 0
+    for _ in range(2 << MISSED_LOOKS_MAX):
+        before = left._skip_looks
+        left._turn()
+        looked += before == 0
+    assert 2 <= looked <= MISSED_LOOKS_MAX + 2
+
+
 async def test_nobody_arranges_another_turn_at_the_limit(row: Row) -> None:
     row.page.set_limit(5_500)
     row.wake()
@@ -185,6 +231,12 @@ async def test_a_command_for_the_instant_after_the_limit_is_in_time(row: Row) ->
     await row.reach(5_501)
     assert row.nodes["left"].heard[-1].at_ns == 5_501  # type: ignore[attr-defined]
     assert row.drives[0].fidelity.late_commands == 0
+
+
+@pytest.mark.parametrize("row", [{"together": True}], indirect=True)
+async def test_those_for_whom_other_processes_wait_have_their_turn_first(row: Row) -> None:
+    assert [drive.slot for drive in row.runners[1].drives] == [1, 0]
+    assert [drive.outward for drive in row.runners[1].drives] == [True, False]
 
 
 @pytest.mark.parametrize("row", [{"absent": "relay"}], indirect=True)

@@ -3,7 +3,8 @@
 Pure, and the same for the same nodes. Owns the cut; `orchestrator.hosts.placement.layout` makes processes of the parts.
 
 Three cuts are tried, each made better by moves of single nodes as long as a move saves links and no part grows too
-heavy. Of those that are balanced the one that cuts the fewest links is taken, and the first of those that cut as few:
+heavy. Of those that are balanced the one that cuts the fewest links is taken; of those that cut as few, the one with
+the most load on nodes whose links are all inside: nobody in another part waits for these.
 
 - planes: whole planes and as many NICs beside them, since planes never meet, and every NIC has a link into each;
 - rows: T0s of one number in all planes, with the NICs below them, and T1s of one number beside them;
@@ -33,7 +34,9 @@ def partition(topology: Topology, nodes: Sequence[str], count: int) -> Parts:
         return [(node,) for node in nodes]
     graph = _Graph(topology, nodes)
     tries = [graph.improved(cut(graph, count), count) for cut in CUTS.values()]
-    best = min(tries, key=lambda part_of: (graph.excess(part_of, count), graph.crossing(part_of)))
+    best = min(
+        tries, key=lambda part_of: (graph.excess(part_of, count), graph.crossing(part_of), -graph.inside(part_of))
+    )
     return graph.parts(best, count)
 
 
@@ -69,6 +72,14 @@ class _Graph:
         """How many links go from part to part."""
         ends = sum(part_of[peer] != part for part, peers in zip(part_of, self.links, strict=True) for peer in peers)
         return ends // 2
+
+    def inside(self, part_of: Sequence[int]) -> float:
+        """The weight of nodes that have no link into another part."""
+        return sum(
+            weight
+            for weight, part, peers in zip(self.weights, part_of, self.links, strict=True)
+            if all(part_of[peer] == part for peer in peers)
+        )
 
     def excess(self, part_of: Sequence[int], count: int) -> float:
         """By how much the heaviest part weighs more than its share, as a share, where that is more than it should."""

@@ -48,13 +48,25 @@ def test_no_part_is_heavier_than_it_must_be(topology: Topology, count: int) -> N
 
 
 @pytest.mark.parametrize(("cores", "cut"), [(1, 0), (2, 32), (4, 48), (8, 56)])
-def test_the_demo_is_cut_between_its_planes(cores: int, cut: int) -> None:
+def test_of_the_links_of_the_demo_as_few_are_cut_as_can_be(cores: int, cut: int) -> None:
     """A NIC has a link into every plane: with as many NICs as planes in each part, one in `cores` stays inside."""
     parts = partition(DEMO, list(DEMO.node_names()), cores)
     assert crossing(DEMO, parts) == cut == 64 - 64 // cores
     assert len({len(part) for part in parts}) == 1
+
+
+def test_between_planes_where_that_cuts_the_fewest_links() -> None:
+    parts = partition(DEMO, list(DEMO.node_names()), 4)
     planes = [{DEMO.parse_node(node).plane for node in part if not node.startswith("h")} for part in parts]
-    assert sum(map(len, planes)) == 8
+    assert planes == [{0, 1}, {2, 3}, {4, 5}, {6, 7}]
+
+
+def test_between_rows_where_that_leaves_the_nics_inside() -> None:
+    """Two cores: as few links are cut between planes, but then every NIC has links into the other part."""
+    for number, part in enumerate(partition(DEMO, list(DEMO.node_names()), 2)):
+        nics = [node for node in part if node.startswith("h")]
+        assert nics == [f"h{4 * number + index:03}" for index in range(4)]
+        assert all(end.peer in part for nic in nics for end in DEMO.ports(nic))
 
 
 def test_more_cores_than_planes_cut_planes_and_still_save_links() -> None:
