@@ -4,8 +4,7 @@ Owns segmentation, PSNs, the peer's tracking window and retransmission. `infligh
 `recovery` acts on loss and silence, `ev_profile` keeps the states of EVs, `probe` probes them, `window` has the policy,
 and the scheduler orders QPs and ports. PSNs are unbounded integers inside; 24 bits of them travel.
 
-MRC 1.0 section 3: a SACK frees packets and never completes a message; a transport ACK completes messages; a clear
-bit of a bitmap says nothing.
+MRC 1.0 section 3: a SACK frees packets, only a transport ACK completes messages; a clear bit of a bitmap says nothing.
 """
 
 from collections import deque
