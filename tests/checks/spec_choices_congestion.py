@@ -70,6 +70,15 @@ CONGESTION = (
         _of(NIC, "late_is_congestion", "late_delay_ns_max"),
     ),
     Choice(
+        "A path that is longer than the others of its plane",
+        UNKNOWN,
+        "What its shortest round trips are longer than those of the middle path, by more than 3/4 base RTT and without "
+        "a mark, is taken off its round trips, and the largest window grows by the mean over the paths. Else the "
+        "length would count as the receiver's queue: one of four T1s that is 12 us longer took two thirds of its "
+        "plane. A smaller difference may be chance: taken for a length it made incasts unfair.",
+        _of(NIC, "path_shares", "path_late_ns"),
+    ),
+    Choice(
         "The largest window where a bandwidth-delay product is a few packets",
         DEVIATION,
         "One product, what waits for its SACK, and four packets, where that is more than the published 1.5 products: "

@@ -98,6 +98,30 @@ def test_a_plane_that_turns_out_to_be_far_longer_loses_nothing_while_it_is_found
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
+    ("rate", "delay_ns", "least", "seed"),
+    [
+        (25, 12_000, LEAST, 0),
+        (100, 6_000, LEAST, 0),
+        *(
+            pytest.param(rate, delay_ns, least, seed, marks=pytest.mark.long)
+            # At 25 Gb/s 12 us are less than a base RTT, and it takes longer to tell them from a queue.
+            for rate, delay_ns, least in [
+                (25, 6_000, 0.9),
+                (25, 12_000, LEAST),
+                (100, 6_000, LEAST),
+                (100, 12_000, LEAST),
+            ]
+            for seed in (1, 2)
+        ),
+    ],
+)
+def test_one_longer_path_of_a_plane_takes_nothing_from_it(rate: int, delay_ns: int, least: float, seed: int) -> None:
+    made = topology(2, seed=str(seed), rate_bps=rate * 10**9)
+    holds(measure(made, across(made, seed), [longer(made, 0, delay_ns, [0])]), least)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
     ("rate", "seed"),
     [(25, "0"), *(pytest.param(rate, seed, marks=pytest.mark.long) for rate in (25, 50, 100) for seed in "1234")],
 )

@@ -102,7 +102,7 @@ class EvProfile:
         ]
         if late_ns and policy.judge(EvState.GOOD, EvTrigger.ECN).target == _SKIP:
             for each in self.decks:
-                each.shares = PathShares(self.path, late_ns)
+                each.shares = PathShares(self.path, late_ns, self.records, each.cards)
         self._target = [len(deck.cards) for deck in self.decks]
         """Active EVs that each plane should have."""
         self._keep = [-(-target * keep_ppt // 1000) for target in self._target]

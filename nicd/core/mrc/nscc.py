@@ -50,7 +50,7 @@ class Nscc(CongestionWindow):
         "_delay_ns", "_delays", "_delivered", "_eta_ns", "_extra_ns", "_fast", "_fast_bytes", "_floor", "_gamma_ppt",
         "_ignore_bytes", "_inc", "_late", "_limits", "_loss_cuts", "_md_ppt", "_mtu", "_penalised", "_qa",
         "_qa_bytes", "_qa_end_ns", "_qa_measured", "_qa_period_ns", "_qa_trigger", "_reference_ns", "_saved",
-        "_setup", "_since_bytes", "cwnd_bytes_max", "penalties", "quick_adapts", "restores",
+        "_setup", "_since_bytes", "_uneven_ns", "cwnd_bytes_max", "penalties", "quick_adapts", "restores",
     )  # fmt: skip
 
     def __init__(self, setup: WindowSetup) -> None:
@@ -74,6 +74,8 @@ class Nscc(CongestionWindow):
         """The window before late packets without a mark reduced it, as long as nothing else did; 0: none did."""
         self._extra_ns = 0
         """How much longer, without any queue, a round trip of this context takes than one of another plane."""
+        self._uneven_ns = 0
+        """How much longer its paths are on average than the shortest one."""
         base_ns = min(knobs.base_rtt_near_ns, knobs.base_rtt_ns) if setup.near else knobs.base_rtt_ns
         self._measure(base_ns)
         self.base_rtt_ns = base_ns if knobs.base_rtt_measured else 0
@@ -346,6 +348,12 @@ class Nscc(CongestionWindow):
             self.cwnd_bytes = max(min(scaled, self.cwnd_bytes_max), self._floor)
             self._before_late = 0
 
+    def on_uneven(self, mean_ns: int) -> None:
+        """A deliberate difference: packets on longer paths stay in flight longer, so more of them fill the plane."""
+        self._uneven_ns = mean_ns
+        self._measure(self._base_ns)
+        self.cwnd_bytes = min(self.cwnd_bytes, self.cwnd_bytes_max)
+
     def _measure(self, base_ns: int) -> None:
         """What belongs to this context and follows from its base RTT."""
         setup = self._setup
@@ -353,7 +361,7 @@ class Nscc(CongestionWindow):
         self._base_ns = base_ns
         self._reference_ns = self.rtt_ns = base_ns = base_ns + self._extra_ns
         """What delays are measured against."""
-        most = setup.share(knobs.max_cwnd_bytes) or self._most(base_ns, setup.most_bytes)
+        most = setup.share(knobs.max_cwnd_bytes) or self._most(base_ns + self._uneven_ns, setup.most_bytes)
         self.cwnd_bytes_max: int = max(most, self._mtu)
         # MRC 1.0 4: quick adapt looks back over base RTT + target, and adapts below max window / 2**qa_gate.
         self._qa_period_ns = base_ns + self._limits.target_ns

@@ -117,6 +117,11 @@ class PathRecords:
             if since_ns < 0 or now - since_ns >= SPAN_RTTS * self._base_ns:
                 self.measured(now, index, rtt_ns)
 
+    def lag_of(self, index: int) -> int | None:
+        """By how much the path of an EV is longer than the base RTT; None: no packet has measured it."""
+        way = self.way[index]
+        return None if self._since_ns[way] < 0 else self.lag_ns[way]
+
     def late(self, now: Instant, index: int, rtt_ns: int) -> None:
         """A packet that was judged lost has arrived after `rtt_ns`: forget shorter round trips of its path."""
         self._begin(now, self.way[index], rtt_ns, rtt_ns)

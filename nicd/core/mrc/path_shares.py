@@ -14,11 +14,17 @@ whole has no such path: the congestion window answers that.
 
 A packet that is late by a margin while another path was quicker a moment ago met neither the receiver's queue nor that
 of the plane. So the congestion window is told neither its mark nor its round trip.
+
+A path may also be longer than others. `path_records` knows how long each path has been at least. What a path without
+marks is longer than the middle one of its plane is taken off its round trips before the congestion window sees them: it
+would take that for the receiver's queue. And the window is told the mean of it, so much longer is a round trip.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 from mrcfabric.units import NEVER, Instant
+from nicd.core.mrc.path_records import PathRecords
 
 WHOLE: Final = 1024
 _LEAST: Final = WHOLE // 64
@@ -33,20 +39,32 @@ _RECENT_MARGINS: Final = 2
 """Single round trips count for so many margins: queues may have grown since."""
 _LATE_MARGINS: Final = 3
 """A path that has all its turns is late alone by so many margins; one that has fewer is known to be late: by one."""
+_LONGER_HALVES: Final = 3
+"""A path is longer than the middle one if its shortest round trips are so by more than so many half margins. Less may
+be a queue that one path happened to meet short; and up to the target of the congestion window it does no harm."""
+_SPAN_MARGINS: Final = 16
+"""The shortest round trips of paths are compared once in so many margins: queues come and go in that time."""
 
 
 class PathShares:
     """The paths of one plane of one QP. Bounded by their number."""
 
     __slots__ = (
-        "_changed_ns", "_credit", "_fresh_ns", "_heard_ns", "_last_ns", "_least_ns", "_margin_ns", "_path",
-        "_recent_ns", "_rtt_ns", "thinned",
+        "_cards", "_changed_ns", "_credit", "_fresh_ns", "_heard_ns", "_last_ns", "_least_ns", "_longer_ns",
+        "_margin_ns", "_marked", "_mean_ns", "_own_ns", "_path", "_recent_ns", "_records", "_rtt_ns",
+        "_span_end_ns", "on_uneven", "thinned",
     )  # fmt: skip
 
-    def __init__(self, path: list[int], margin_ns: int) -> None:
-        """`path`: of each EV of the profile; `margin_ns`: a path that is so much later than another is late."""
+    def __init__(self, path: list[int], margin_ns: int, records: PathRecords, cards: list[int]) -> None:
+        """`path`: of each EV of the profile; `margin_ns`: a path that is so much later than another is late.
+
+        `records` know how long paths are; `cards`: the EVs of the plane in use.
+        """
+        self._records = records
+        self._cards = cards
         self._path = path
         self._margin_ns = margin_ns
+        self._longer_ns = margin_ns * _LONGER_HALVES // 2
         self._fresh_ns = _FRESH_MARGINS * margin_ns
         self._recent_ns = _RECENT_MARGINS * margin_ns
         self._rtt_ns: dict[int, int] = {}
@@ -55,23 +73,41 @@ class PathShares:
         """By path: its average round trip, the last one, and when that was heard."""
         self._least_ns = NEVER
         """The shortest round trip so far."""
+        self._own_ns: dict[int, int] = {}
+        """Path -> by how much it is longer than the middle one of the plane, for paths that are longer."""
+        self._marked: set[int] = set()
+        """Paths that were marked in the span under way."""
+        self._span_end_ns: Instant = 0
+        self._mean_ns = 0
+        """The mean of these lengths over all paths."""
+        self.on_uneven: Callable[[int], None] = lambda mean_ns: None
+        """Is told this mean when it changes."""
         self._changed_ns: dict[int, Instant] = {}
         """When each path last got fewer turns: packets that left before say nothing about its share now."""
         self._credit: dict[int, int] = {}
         self.thinned: dict[int, int] = {}
         """Path -> its share of its turns in 1/1024, for paths that get less than all."""
 
-    def heard(self, now: Instant, card: int, rtt_ns: int, marked: bool) -> bool:
-        """A packet on this EV was acknowledged. Returns whether it was late because of its path alone."""
+    def heard(self, now: Instant, card: int, rtt_ns: int, marked: bool) -> int | None:
+        """A packet on this EV was acknowledged. Returns its round trip, less what its path is longer than others.
+
+        None: it was late because of its path alone.
+        """
         path = self._path[card]
+        if now >= self._span_end_ns:
+            self._span_end_ns = now + _SPAN_MARGINS * self._margin_ns
+            self._compare()
+        left_ns = now - rtt_ns
+        rtt_ns = max(0, rtt_ns - self._own_ns.get(path, 0))
         average = self._rtt_ns.get(path, rtt_ns)
         self._rtt_ns[path] = average = average + (rtt_ns - average >> _SMOOTH_SHIFT)
         self._last_ns[path] = rtt_ns
         self._heard_ns[path] = now
         if marked:
+            self._marked.add(path)
             free_ns = self._shortest(now, min(average, rtt_ns) - self._margin_ns)
             if free_ns:
-                self._thin(now, path, now - rtt_ns, WHOLE * (free_ns + self._margin_ns) // rtt_ns)
+                self._thin(now, path, left_ns, WHOLE * (free_ns + self._margin_ns) // rtt_ns)
         elif path in self.thinned:
             share = self.thinned[path] + _MORE
             if share < WHOLE:
@@ -81,7 +117,27 @@ class PathShares:
         if rtt_ns < self._least_ns:
             self._least_ns = rtt_ns
         late_ns = rtt_ns - self._margin_ns * (1 if path in self.thinned else _LATE_MARGINS)
-        return late_ns > self._least_ns and self._is_quicker(now, late_ns)
+        return None if late_ns > self._least_ns and self._is_quicker(now, late_ns) else rtt_ns
+
+    def _compare(self) -> None:
+        """A span has ended: see which paths are longer than the middle one, and by how much all are on average."""
+        lag_of = self._records.lag_of
+        lags = {self._path[card]: lag_ns for card in self._cards if (lag_ns := lag_of(card)) is not None}
+        middle_ns = sorted(lags.values())[(len(lags) - 1) // 2] if lags else 0
+        own = {}
+        for path, lag_ns in lags.items():
+            own_ns = lag_ns - middle_ns
+            # What is marked has a queue, and seems longer than it is.
+            if path in self._marked:
+                own_ns = min(own_ns, self._own_ns.get(path, 0))
+            if own_ns > self._longer_ns and path not in self.thinned:
+                own[path] = own_ns
+        self._own_ns = own
+        self._marked.clear()
+        mean_ns = sum(own.values()) // max(1, len(lags))
+        if mean_ns != self._mean_ns:
+            self._mean_ns = mean_ns
+            self.on_uneven(mean_ns)
 
     def trimmed(self, now: Instant, card: int, sent_ns: Instant) -> None:
         """A packet on this EV, which left at `sent_ns`, was trimmed inside the fabric."""

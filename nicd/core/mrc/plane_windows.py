@@ -222,6 +222,11 @@ class PlaneWindows:
         late = [self._extra_ns[number] > self._reverse_lag_ns for number in self._number]
         self.longer = sum(1 << plane for plane, is_late in enumerate(late) if is_late)
 
+    def on_uneven(self, plane: int, mean_ns: int) -> None:
+        """The paths of `plane` are longer than its shortest one by `mean_ns`, on average."""
+        if self._alone:
+            self.of[plane].on_uneven(mean_ns)
+
     def _check(self, now: Instant, number: int) -> None:
         """Open or close the planes of a context, by whether its next packet fits its window now."""
         window = self.contexts[number]

@@ -5,6 +5,8 @@ states.
 MRC 1.0 section 3: RESET -> INIT -> RTR -> RTS -> ERROR; RTR receives, RTS sends too.
 """
 
+from functools import partial
+
 from mrcfabric.errors import RefusedError
 from mrcfabric.rng import Rng
 from mrcfabric.units import Instant
@@ -159,6 +161,9 @@ class Link(Sender):
             settings.path_late_ns if settings.path_shares else 0, settings.base_rtt_ns, settings.path_forget_ns,
             settings.plane_keep_ppt,
         )  # fmt: skip
+        for plane, deck in enumerate(self.profile.decks):
+            if deck.shares is not None:
+                deck.shares.on_uneven = partial(peer.windows.on_uneven, plane)
         if settings.skip_ns:
             self.profile.on_skip = SkipTimer(self.profile, settings.skip_ns, board.timers).enter
         srh = any(len(outer) > CONTAINER_SIZE for outer in self.profile.outer)

@@ -278,10 +278,9 @@ class Requestor:
             rtt_ns = inflight.round_trip(now, cack + ack_offset, stamp, rtx)
         inflight.free(now, cack, cack + sack_offset, bitmap, self.psn_next - 1 - cack - held)
         plane = NO_PLANE if ev is None else self._profile.plane[ev]
-        if rtt_ns is not None and ev is not None:
-            shares = self._profile.decks[plane].shares
-            if shares is not None and shares.heard(now, ev, rtt_ns, marked):
-                marked, rtt_ns = False, None
+        if rtt_ns is not None and ev is not None and (shares := self._profile.decks[plane].shares) is not None:
+            rtt_ns = shares.heard(now, ev, rtt_ns, marked)
+            marked = marked and rtt_ns is not None
         self.windows.on_sack(now, plane, marked, rtt_ns, penalty)
         self._judge(now)
         return True

@@ -55,6 +55,10 @@ class CongestionWindow:
         """Without any queue a round trip of this context takes so much longer than one of another plane."""
         raise NotImplementedError
 
+    def on_uneven(self, mean_ns: int) -> None:
+        """On average paths are longer by `mean_ns` than the shortest one, against which delays are measured."""
+        ...
+
     def on_trim(self, now: Instant, size: int, last_hop: bool = True) -> None:
         """A packet of `size` payload bytes was trimmed, on the last hop or inside the fabric."""
         raise NotImplementedError
@@ -149,6 +153,9 @@ class FixedWindow(CongestionWindow):
 
     def on_longer(self, extra_ns: int) -> None:
         """A fixed window does not ask how much longer a plane is, either."""
+
+    def on_uneven(self, mean_ns: int) -> None:
+        """Nor how much longer some of its paths are."""
 
     def on_trim(self, now: Instant, size: int, last_hop: bool = True) -> None:
         # MRC 1.0 4: a trim takes the packet's size off the window, one MTU stays.

@@ -99,3 +99,14 @@ class TestALongerPlane:
         assert cut < MOST
         made.on_longer(6_000)
         assert made.cwnd_bytes == cut * 3 // 2
+
+    def test_paths_of_different_length_take_a_larger_window_and_change_no_delay(self) -> None:
+        made = window(cwnd=0, delay_avg_samples=1)
+        made.on_uneven(6_000)
+        assert made.cwnd_bytes_max == MOST * 3 // 2
+        assert made.cwnd_bytes == MOST
+        late(made, 20, 7_000)
+        assert made.average_delay_ns == 7_000
+        made.cwnd_bytes = made.cwnd_bytes_max
+        made.on_uneven(0)
+        assert made.cwnd_bytes == made.cwnd_bytes_max == MOST

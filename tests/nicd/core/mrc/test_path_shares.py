@@ -3,16 +3,23 @@
 from mrcfabric.rng import Rng
 from nicd.core.ev_state import EvState
 from nicd.core.mrc.ev_deck import PlaneDeck
+from nicd.core.mrc.path_records import PathRecords
 from nicd.core.mrc.path_shares import WHOLE, PathShares
 
 PATHS = [0, 1, 2, 3] * 4
 """Sixteen EVs on four paths."""
 MARGIN = 5_000
+BASE = 10_000
 SLOW, FREE = 30_000, 12_000
 
 
+def bare(paths: list[int] = PATHS) -> PathShares:
+    cards = list(range(len(paths)))
+    return PathShares(paths, MARGIN, PathRecords([0] * len(paths), paths, BASE), cards)
+
+
 def made() -> PathShares:
-    shares = PathShares(PATHS, MARGIN)
+    shares = bare()
     for path in range(4):
         shares.heard(0, path, FREE, False)
     return shares
@@ -83,7 +90,7 @@ def test_a_trim_halves_the_turns_of_a_path_while_another_lets_packets_through() 
     shares.trimmed(MARGIN, 4, MARGIN - FREE)
     assert shares.thinned == {0: WHOLE // 2}
     # The header came back in the time of a free path, and whole packets on no path do.
-    full = PathShares(PATHS, MARGIN)
+    full = bare()
     for path in range(4):
         full.heard(SLOW, path, SLOW, True)
     full.trimmed(SLOW, 4, SLOW - FREE)
@@ -91,7 +98,7 @@ def test_a_trim_halves_the_turns_of_a_path_while_another_lets_packets_through() 
 
 
 def test_where_all_paths_would_have_fewer_turns_the_least_late_has_all() -> None:
-    shares = PathShares([0, 1], MARGIN)
+    shares = bare([0, 1])
     for path, rtt in ((0, SLOW), (1, FREE)):
         shares.heard(0, path, rtt, False)
     shares.heard(0, 0, SLOW, True)
@@ -105,14 +112,14 @@ def test_where_all_paths_would_have_fewer_turns_the_least_late_has_all() -> None
 def test_a_packet_is_late_because_of_its_path_alone_if_another_was_quicker_a_moment_ago() -> None:
     for marked in (False, True):
         shares = made()
-        assert not shares.heard(0, 4, FREE + 3 * MARGIN, marked)
-        assert shares.heard(0, 4, FREE + 3 * MARGIN + 1, marked)
-        assert not shares.heard(3 * MARGIN, 4, 2 * SLOW, marked)
+        assert shares.heard(0, 4, FREE + 3 * MARGIN, marked) == FREE + 3 * MARGIN
+        assert shares.heard(0, 4, FREE + 3 * MARGIN + 1, marked) is None
+        assert shares.heard(3 * MARGIN, 4, 2 * SLOW, marked) == 2 * SLOW
     # Of a path that has fewer turns it is known already: one margin is enough.
     shares = made()
     shares.thinned[0] = WHOLE // 8
-    assert shares.heard(0, 4, FREE + MARGIN + 1, False)
-    assert not shares.heard(0, 5, FREE + MARGIN + 1, False)
+    assert shares.heard(0, 4, FREE + MARGIN + 1, False) is None
+    assert shares.heard(0, 5, FREE + MARGIN + 1, False) == FREE + MARGIN + 1
 
 
 def test_it_gets_its_turns_back_when_marks_end() -> None:
@@ -128,7 +135,7 @@ def test_it_gets_its_turns_back_when_marks_end() -> None:
 
 
 def test_a_plane_that_is_late_as_a_whole_has_no_such_path() -> None:
-    shares = PathShares(PATHS, MARGIN)
+    shares = bare()
     for now in range(100):
         for path in range(4):
             shares.heard(now, path, SLOW + 1_000 * path, True)
@@ -151,8 +158,65 @@ def test_what_was_heard_long_ago_of_another_path_says_nothing() -> None:
 
 
 def test_a_deck_of_thinned_paths_alone_still_gives_an_ev() -> None:
-    shares = PathShares([0, 0], MARGIN)
+    shares = bare([0, 0])
     shares.thinned[0] = 1
     deck = PlaneDeck([0, 1], [EvState.GOOD] * 2, Rng("deck"))
     deck.shares = shares
     assert {deck.pick() for _ in range(20)} == {0, 1}
+
+
+class TestLongerPaths:
+    """Path 0 is longer than the others."""
+
+    SPAN = 16 * MARGIN
+
+    def shares(self, longer_ns: int, marked: bool = False, lags: tuple[int, ...] = (0, 1, 2, 3)) -> PathShares:
+        """After two spans."""
+        records = PathRecords([0] * len(PATHS), PATHS, BASE)
+        shares = PathShares(PATHS, MARGIN, records, list(range(len(PATHS))))
+        self.told: list[int] = []
+        shares.on_uneven = self.told.append
+        for card in lags:
+            records.measured(0, card, FREE + (0 if card else longer_ns))
+        for now in (0, 1, self.SPAN, self.SPAN + 1):
+            shares.heard(now, 0, FREE + longer_ns, marked)
+        shares.thinned.clear()
+        return shares
+
+    def test_what_a_path_is_longer_is_no_delay_and_fills_the_window(self) -> None:
+        shares = self.shares(2 * MARGIN)
+        assert self.told == [2 * MARGIN // 4]
+        assert shares.heard(self.SPAN + 2, 4, FREE + 2 * MARGIN + 77, True) == FREE + 77
+        assert shares.heard(self.SPAN + 3, 5, FREE + 77, False) == FREE + 77
+
+    def test_a_small_difference_is_none(self) -> None:
+        shares = self.shares(MARGIN * 3 // 2)
+        assert shares.heard(self.SPAN + 2, 0, FREE + MARGIN, False) == FREE + MARGIN
+        assert self.told == []
+
+    def test_one_path_that_met_no_queue_makes_the_others_no_longer(self) -> None:
+        self.shares(-FREE // 2)
+        assert self.told == []
+
+    def test_a_path_that_is_marked_has_a_queue(self) -> None:
+        records = PathRecords([0] * len(PATHS), PATHS, BASE)
+        shares = PathShares(PATHS, MARGIN, records, list(range(len(PATHS))))
+        for card in range(4):
+            records.measured(0, card, FREE)
+        shares.heard(0, 0, FREE, False)
+        records.late(1, 0, FREE + 2 * MARGIN)
+        shares.heard(1, 0, FREE + 2 * MARGIN, True)
+        late_ns = shares.heard(self.SPAN, 0, FREE + 2 * MARGIN, False)
+        assert late_ns == FREE + 2 * MARGIN
+
+    def test_what_is_not_known_is_no_short_path(self) -> None:
+        """Nothing is known of the others, or every path is as long."""
+        self.shares(2 * MARGIN, lags=(0, 4))
+        assert self.told == []
+
+    def test_it_counts_no_longer_when_the_path_is_as_short_as_the_others_again(self) -> None:
+        shares = self.shares(2 * MARGIN)
+        shares._records.measured(self.SPAN, 0, FREE)
+        shares.heard(2 * self.SPAN + 1, 0, FREE, False)
+        assert self.told == [2 * MARGIN // 4, 0]
+        assert shares.heard(2 * self.SPAN + 2, 0, FREE + 2 * MARGIN, False) == FREE + 2 * MARGIN

@@ -169,6 +169,16 @@ def test_a_plane_that_is_too_long_for_acknowledgements_is_known() -> None:
     assert made.longer == 0
 
 
+def test_paths_of_different_length_concern_the_plane_that_has_them() -> None:
+    alone, shared = windows(), windows(congestion_scope="destination")
+    before = [made.contexts[0].record()["cwnd_bytes_max"] for made in (alone, shared)]
+    for made in (alone, shared):
+        made.on_uneven(1, BASE)
+    assert [context.record()["cwnd_bytes_max"] for context in alone.contexts] == [before[0], 2 * before[0]]
+    # Where one window serves all planes, it would go to the one whose packets are in flight longest.
+    assert shared.contexts[0].record()["cwnd_bytes_max"] == before[1]
+
+
 def test_a_queue_is_no_longer_way() -> None:
     marked, few, off, alike = windows(), windows(), windows(base_rtt_compared=False), windows()
     spans(marked, 4, (BASE, 3 * BASE), marked=True)
