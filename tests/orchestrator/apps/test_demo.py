@@ -26,6 +26,7 @@ from orchestrator.runs.backends import launched
 from orchestrator.runs.runner import Runner
 from orchestrator.scenario.process_kinds import shape_of
 from orchestrator.scenario.resolve import load
+from tests.support.corners import corners
 from tests.support.fabrics import SMALL
 from tests.support.runs import Ears
 from tests.support.shares import Machine, nothing_left
@@ -161,9 +162,10 @@ def test_what_must_hold_follows_from_the_topology(planes: int, mtu_bytes: int, l
 
 @pytest.mark.integration
 @pytest.mark.slow
-async def test_a_small_demonstration_keeps_every_byte_and_every_step_on_three_hosts(tmp_path: Path) -> None:
-    places = {node: number % 3 for number, node in enumerate(SMALL.node_names())}
-    machine = Machine(tmp_path, 3, places, LEASE_S)
+@pytest.mark.parametrize("hosts", corners([1, 3], 1))
+async def test_a_small_demonstration_keeps_every_byte_and_every_step(hosts: int, tmp_path: Path) -> None:
+    places = {node: number % hosts for number, node in enumerate(SMALL.node_names())}
+    machine = Machine(tmp_path, hosts, places, LEASE_S)
     # Switches share processes, but for those that are to die.
     machine.cluster.sites = replace(machine.cluster.sites, nodes_per_process=4)
     plan = plan_of(SMALL, tensor_mib=2, buckets=8)
