@@ -83,7 +83,7 @@ def test_a_row_shows_what_was_found() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("switch", [{}, _DROPS])
 @pytest.mark.parametrize(("degree", "planes"), [(4, 8), (31, 4), (63, 1), (127, 1), (255, 1), (255, 2)])
 def test_no_qp_of_a_healthy_fabric_ends(degree: int, planes: int, switch: dict[str, bool], seed: int) -> None:
