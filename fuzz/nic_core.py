@@ -62,7 +62,7 @@ class Attacked:
     def advance(self, inputs: list[Input], until: int) -> list[Transmit]:
         """As the NIC's, with the damage done first."""
         mixed: list[Input] = []
-        for entry in inputs:
+        for entry in map(Input._make, inputs):
             if entry.rank == Rank.FRAME:
                 mixed += self._mixed(entry)
             else:

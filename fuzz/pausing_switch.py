@@ -19,7 +19,7 @@ from mrcfabric.node import Input, Rank, Transmit
 from mrcfabric.paths import PathTable
 from mrcfabric.rng import Rng
 from mrcfabric.topology import Topology
-from mrcfabric.units import Buffer, Instant
+from mrcfabric.units import Buffer
 from mrcfabric.wire import pfc
 from mrcfabric.wire.layout import IPV6_SIZE
 from mrcfabric.wire.link import ControlFrame
@@ -138,31 +138,22 @@ class _Watch:
     def __init__(self, node: Switch) -> None:
         self.node = node
         self.frames = self.bytes = self.lost_bytes = 0
-        lose = node._lose
-
-        def seen(at_ns: Instant, packet: Buffer, reason: str) -> None:
-            self.lost_bytes += len(packet)
-            lose(at_ns, packet, reason)
-
-        vars(node)["_lose"] = seen
         self.heard = 0
         """Pauses that the switch has understood; they are no packets."""
-        if isinstance(node, LosslessSwitch):
-            hear = node._hear
 
-            def heard(*arguments: Any) -> bool:
-                good = hear(*arguments)
-                self.heard += good
-                return good
+        def lost(packet: Buffer) -> None:
+            self.lost_bytes += len(packet)
+            self.heard -= isinstance(packet, ControlFrame)
 
-            vars(node)["_hear"] = heard
+        node.on_lost = lost
 
     def came(self, inputs: list[Input]) -> None:
         """Frames go in."""
-        for entry in inputs:
+        for entry in map(Input._make, inputs):
             if entry.rank == Rank.FRAME:
                 self.frames += 1
                 self.bytes += len(entry.body)
+                self.heard += isinstance(entry.body, ControlFrame)
 
     def balance(self) -> None:
         """What each pair holds of the buffer is what waits with that origin."""

@@ -139,7 +139,7 @@ class _Attacked:
 
     def advance(self, inputs: list[Input], until: int) -> list[Transmit]:
         mixed: list[Input] = []
-        for entry in inputs:
+        for entry in map(Input._make, inputs):
             if entry.rank == Rank.FRAME:
                 found = self._mix(_kept(entry))
                 self.frames += found

@@ -168,7 +168,7 @@ class Ear:
         return self._node.now_ns
 
     def advance(self, inputs: list[Input], until: int) -> list[Transmit]:
-        for entry in inputs:
+        for entry in map(Input._make, inputs):
             if entry.rank == Rank.FRAME:
                 # Whoever is behind this may change the packet in place.
                 self._heard(entry._replace(body=bytes(entry.body)))

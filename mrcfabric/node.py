@@ -35,7 +35,10 @@ class Rank(IntEnum):
 
 
 class Input(NamedTuple):
-    """One thing that happens to a core. Tuple order is time order; `body` is never compared."""
+    """One thing that happens to a core. Tuple order is time order; `body` is never compared.
+
+    A driver may hand over plain tuples of the same, so a core takes them apart by place and not by name.
+    """
 
     at_ns: Instant
     rank: int

@@ -8,6 +8,7 @@ Source: IBTA annex A17 (RoCEv2) over IPv6: the CRC-32 of IEEE 802.3 over eight b
 ones: traffic class, flow label, hop limit, UDP checksum and the BTH's fifth byte. Sent with the low byte first.
 """
 
+from struct import Struct
 from typing import Final
 
 from mrcfabric.units import Buffer
@@ -58,9 +59,21 @@ def icrc_from(packet: Buffer, start: int) -> int:
 RESIDUE: Final = 0x2144DF1C
 
 
+# What stands between the bytes that count as ones, from the inner IPv6 header's payload length on.
+_BETWEEN: Final = Struct("44x3sx38s2x4sx7s")
+_between: Final = _BETWEEN.unpack_from
+_WORD: Final = b"\x6f\xff\xff\xff"
+_ONE: Final = b"\xff"
+_TWO: Final = b"\xff\xff"
+assert _BETWEEN.size == MASKED_END
+
+
 def icrc_ok(packet: Buffer) -> bool:
     """Whether the last four bytes of a packet are its ICRC; the packet has at least 104 bytes."""
-    head = (int.from_bytes(packet[MASKED_START:MASKED_END], "big") | MASK).to_bytes(MASKED_SIZE, "big")
+    if packet[MASKED_START] >> 4 != 6:
+        return icrc_from_ok(packet, MASKED_START)
+    lengths, addresses, opcode, rest = _between(packet)
+    head = b"".join((_WORD, lengths, _ONE, addresses, _TWO, opcode, _ONE, rest))
     return _crc32(memoryview(packet)[MASKED_END:], _crc32(head, LRH_STATE)) == RESIDUE
 
 

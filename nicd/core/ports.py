@@ -92,16 +92,18 @@ class Ports:
         """Carry out the departures of the instant `next_ns`, in the order of ports."""
         departures = self._departures
         out = self.out
-        port = departures.index(now)
         while True:
+            least, port = NEVER, 0
+            for number, at_ns in enumerate(departures):
+                if at_ns < least:
+                    least, port = at_ns, number
+            self.next_ns = least
+            if least > now:
+                return
             egress = self.egress[port]
             departures[port] = egress.run(now, out)
             if egress.data_bytes < self._queue_bytes_max:
                 self.room |= 1 << port & self.carrier
-            self.next_ns = least = min(departures)
-            if least > now:
-                return
-            port = departures.index(least)
 
     def run(self, until: Instant) -> None:
         """Carry out every departure up to and including `until`; only while not tracking."""

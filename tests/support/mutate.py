@@ -56,7 +56,7 @@ def _flip(rng: Rng, packet: bytearray, start: int, bits: int) -> None:
 def among(rng: Rng, inputs: list[Input], share_ppm: int, *, sealed: bool) -> list[Input]:
     """`inputs`, with a mutated copy before or behind some of the frames."""
     mixed = []
-    for entry in inputs:
+    for entry in map(Input._make, inputs):
         if entry.rank != Rank.FRAME or not rng.chance(share_ppm):
             mixed.append(entry)
             continue

@@ -38,7 +38,7 @@ class Source:
 
     def advance(self, inputs: list[Input], until: Instant) -> list[Transmit]:
         out: list[Transmit] = []
-        waiting = list(inputs)
+        waiting = list(map(Input._make, inputs))
         while True:
             input_ns = waiting[0].at_ns if waiting else NEVER
             timer_ns = self._next_ns if self._left else NEVER

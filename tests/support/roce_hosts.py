@@ -88,7 +88,7 @@ class Host:
     def advance(self, inputs: list[Input], until: Instant) -> list[Transmit]:
         """Arrivals, starts of flows, orders and departures, in order of time."""
         out: list[Transmit] = []
-        for entry in inputs:
+        for entry in map(Input._make, inputs):
             self._through(entry.at_ns - 1, out)
             self._take(entry, out)
         self._through(until, out)

@@ -50,7 +50,7 @@ class Pauser:
         self.taken: list[Any] = []
 
     def advance(self, inputs: list[Input], until: int) -> list[Transmit]:
-        self.taken += [entry.body for entry in inputs]
+        self.taken += [body for *_, body in inputs]
         first = self.now_ns < 5 <= until
         self.now_ns = until
         return [Transmit(0, 1_010, encode(bytes(6), {3: 9})), Transmit(0, 1_020, bytearray(64))] if first else []

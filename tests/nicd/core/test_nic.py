@@ -321,8 +321,8 @@ _CONFIG = Fabric(PAIR).core("h000").config
 
 
 def _copied(entry: Input) -> Input:
-    body = bytearray(entry.body) if entry.rank == Rank.FRAME else entry.body
-    return Input(entry.at_ns, entry.rank, entry.port, entry.sequence, body)
+    at_ns, rank, port, sequence, body = entry
+    return Input(at_ns, rank, port, sequence, bytearray(body) if rank == Rank.FRAME else body)
 
 
 def _by_port(packets: list) -> dict[int, list[tuple[int, bytes]]]:  # type: ignore[type-arg]
