@@ -57,7 +57,6 @@ class CongestionWindow:
 
     def on_uneven(self, mean_ns: int) -> None:
         """On average paths are longer by `mean_ns` than the shortest one, against which delays are measured."""
-        ...
 
     def on_trim(self, now: Instant, size: int, last_hop: bool = True) -> None:
         """A packet of `size` payload bytes was trimmed, on the last hop or inside the fabric."""
