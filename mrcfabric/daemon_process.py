@@ -1,8 +1,8 @@
 """The process around one or several daemons: event loop, signals, clock, the pipe to the agent, exit codes.
 
 Owns what a process does once, however many daemons it has. `nicd.daemon` and `switchd.daemon` pass it to the fork
-server, their `__main__` to the command line; `mrcfabric.company` is for daemons that come and go in one process. A
-mistake of the operator prints one line and exits with 2; a bug prints a traceback and exits with 1.
+server, their `__main__` to the command line; `mrcfabric.shared_process` is for daemons that come and go in one process.
+A mistake of the operator prints one line and exits with 2; a bug prints a traceback and exits with 1.
 """
 
 import asyncio

@@ -29,6 +29,8 @@ WATCHDOG_ASLEEP_S = 1.0
 POLL_S = 0.001
 # How long drives get turns before other callbacks of the loop run.
 TURN_WALL_NS = 1 * NS_PER_MS
+# How many drives are ticked between two looks at the time: a tick under load may take a millisecond.
+TICKS_MAX = 8
 # How long to look at the page before going to sleep, where cores are free for it.
 LOOK_WALL_NS = 300_000
 # To give way takes a microsecond where no other program wants the core, and longer than this where one does.
@@ -128,6 +130,8 @@ class Runner:
         """The limit at the latest tick."""
         self._spins = shared and spins
         self._skip_looks = self._missed_looks = 0
+        self._next = 0
+        """The drive with which a round goes on whose turn has ended before the last one."""
 
     def add(
         self,
@@ -235,7 +239,7 @@ class Runner:
         until_ns = time.monotonic_ns() + TURN_WALL_NS
         while True:
             wall_bound = NEVER if self._pace.free else self._pace.bound(self._reached() if self.shared else None)
-            moved = self._tick_all(wall_bound)
+            moved = self._tick_all(wall_bound, until_ns)
             # Ring once per process, after all drives have moved: the woken process takes the CPU from us at once.
             if self._to_ring:
                 self._ring_all()
@@ -254,15 +258,22 @@ class Runner:
             os.eventfd_write(doorbell, 1)
         self._to_ring.clear()
 
-    def _tick_all(self, wall_bound: Instant) -> bool:
-        """Tick the drives that are not known to wait; whether any has moved."""
+    def _tick_all(self, wall_bound: Instant, until_ns: int) -> bool:
+        """Tick the drives that are not known to wait; whether any has moved, or the turn has ended before the last one.
+
+        Hundreds of busy nodes may share a process, and a round of them may take a second. Others are heard meanwhile.
+        """
         words, moved = self.page.words, False
         free = self._pace.free
         if free and words[LIMIT_WORD] != self._limit_ns:
             self._limit_ns = words[LIMIT_WORD]
             for drive in self.drives:
                 drive.wait_ns = 0
-        for drive in self.drives:
+        first, self._next = self._next, 0
+        for number, drive in enumerate(self.drives[first:], first):
+            if number % TICKS_MAX == 0 and number > first and time.monotonic_ns() > until_ns:
+                self._next = number
+                return True
             if free and words[drive.wait_word] < drive.wait_ns:
                 continue
             if self._spins and self._to_ring and not drive.outward:

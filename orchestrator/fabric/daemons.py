@@ -305,7 +305,7 @@ class Daemons:
         """
         await self._kill(child, whole=False)
         patience = self.patience()
-        while child.seat is not None and not (await asyncio.wait([child.ended], timeout=TICK_WALL_S))[0]:
+        while child.life is not None and not (await asyncio.wait([child.ended], timeout=TICK_WALL_S))[0]:
             if patience.ended([None if self._site(child) != LEADER else child.pid]):
                 await self._kill(child, whole=True)
                 break

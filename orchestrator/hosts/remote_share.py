@@ -284,8 +284,8 @@ class RemoteShare:
         born = await self._ask(
             "spawn", name=plan.name, entry=plan.entry, nodes=plan.nodes, tables=tables, orders=orders
         )
-        seats = itertools.repeat(None) if not plan.shared else itertools.count()
-        return [self._adopt(node, one, seat) for node, one, seat in zip(tables, born, seats, strict=False)]
+        lives = itertools.repeat(None) if not plan.shared else itertools.count()
+        return [self._adopt(node, one, life) for node, one, life in zip(tables, born, lives, strict=False)]
 
     async def signal(self, child: Child, number: int, *, whole: bool = False) -> bool:
         """See `Share`."""
@@ -316,9 +316,9 @@ class RemoteShare:
         part = await self._ask("read", path=path, offset=offset, limit=limit)
         return part["bytes"], part["size"]
 
-    def _adopt(self, name: str, born: list[int], seat: int | None = None) -> Child:
+    def _adopt(self, name: str, born: list[int], life: int | None = None) -> Child:
         ident, pid = born
-        child = self._children[ident] = Child(name, pid, None, asyncio.get_running_loop().create_future(), seat=seat)
+        child = self._children[ident] = Child(name, pid, None, asyncio.get_running_loop().create_future(), life=life)
         if ident in self._early:
             self._bury(self._early.pop(ident))
         return child

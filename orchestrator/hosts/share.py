@@ -21,7 +21,7 @@ from orchestrator.hosts.placement.layout import SWITCHD_ENTRY, Layout, ProcessPl
 from orchestrator.hosts.placement.site import LEADER
 from orchestrator.process.launcher import Child, Launcher
 from orchestrator.process.run_folder import is_full
-from orchestrator.process.shared_processes import Rider, SharedProcesses
+from orchestrator.process.shared_processes import Member, SharedProcesses
 
 RELAY = "relay"
 HEARD_WALL_S = 20.0
@@ -192,8 +192,8 @@ async def start_daemons(
         "alive_fd": descriptors.alive,
         "crowd": max(table["crowd"] for table in tables.values()),
     }
-    riders = [Rider(node, table, log(node)) for node, table in tables.items()]
-    return await shared.board(plan.name, plan.entry, settings, riders, log(plan.name))
+    members = [Member(node, table, log(node)) for node, table in tables.items()]
+    return await shared.join(plan.name, plan.entry, settings, members, log(plan.name))
 
 
 class LocalShare:
@@ -221,7 +221,7 @@ class LocalShare:
 
     async def signal(self, child: Child, number: int, *, whole: bool = False) -> bool:
         """See `Share`."""
-        alone = child.seat is None or whole
+        alone = child.life is None or whole
         return await (self._launcher.signal(child, number) if alone else self._shared.end(child))
 
     async def spawn_worker(

@@ -20,9 +20,9 @@ from mrcfabric.control_message import Realm
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from orchestrator.hosts.placement.layout import (
-    COMPANY_ENTRY,
     NICD_ENTRY,
     PRELOADED,
+    SHARED_PROCESS_ENTRY,
     SWITCHD_ENTRY,
     Layout,
     ProcessPlan,
@@ -43,7 +43,7 @@ FADE_WALL_S = UNHEARD_S + 2 * beat_s(LEASE_S)
 """The status file of a share may say that the leader is heard for so long after the leader's last message."""
 FADE_POLL_S = 0.05
 CHUNK_BYTES = 1 << 20
-STARTED = {NICD_ENTRY, SWITCHD_ENTRY, COMPANY_ENTRY}
+STARTED = {NICD_ENTRY, SWITCHD_ENTRY, SHARED_PROCESS_ENTRY}
 """The daemons a share starts, beside workers. It starts nothing else, whatever its leader names."""
 _STATUS = "share.json"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -254,7 +254,7 @@ class ShareHost:
 
     async def _signal(self, request: dict[str, Any]) -> bool:
         child = self._children[request["child"]]
-        if child.seat is not None and not request["whole"]:
+        if child.life is not None and not request["whole"]:
             return await self._shared.end(child)
         return await self._launcher.signal(child, request["number"])
 

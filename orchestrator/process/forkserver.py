@@ -16,7 +16,7 @@ The protocol: one Unix SOCK_SEQPACKET pair, one msgpack map per packet, descript
     kill    {id, pid, signal}: to a child that has not been reaped -> {id, alive}
 and, unasked, {died: pid, status: wait status}. A failed request is answered {id, error}.
 
-A child that several daemons share (`mrcfabric.company`) is spawned with {company: true}: the last of its own
+A child that several daemons share (`mrcfabric.shared_process`) is spawned with {shared: true}: the last of its own
 descriptors is its end of a channel. Then
     pass    {id, pid, order} + descriptors of the order -> {id, alive}
 hands an order to it, and what it says comes unasked as {said: pid, ...}; its death comes after all that it has said.
@@ -138,7 +138,7 @@ class ForkServer:
         self_pid = os.getpid()
         bound_read, bound_write = os.pipe()
         channel = None
-        if request.get("company"):
+        if request.get("shared"):
             channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             channel.setblocking(False)
             fds = [*fds, theirs.detach()]

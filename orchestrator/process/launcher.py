@@ -48,7 +48,7 @@ class Child:
     """The last line of its log, if that is on another host."""
     asked_for: bool = False
     """Whether it ended because somebody asked to kill the whole share of its host."""
-    seat: int | None = None
+    life: int | None = None
     """Which daemon of a shared process it is (`orchestrator.process.shared_processes`); None: it is a process."""
 
     @property
@@ -176,11 +176,11 @@ class Launcher:
         *,
         log: Path | None = None,
         fds: Sequence[int] = (),
-        company: bool = False,
+        shared: bool = False,
     ) -> Child:
         """Fork a process that runs `entry` ("module:function") as `function(arguments, numbers of fds)`.
 
-        `arguments` is any data that msgpack takes, of any size. `company`: it gets a channel, as the last of its
+        `arguments` is any data that msgpack takes, of any size. `shared`: it gets a channel, as the last of its
         descriptors, for `pass_on` and `on_said`. Raises ProcessFailedError when the fork fails.
         """
         assert self._loop is not None, "attach first"
@@ -190,7 +190,7 @@ class Launcher:
                 "entry": entry,
                 "log": None if log is None else str(log),
                 "body_bytes": size,
-                "company": company,
+                "shared": shared,
             }
             answer = await self._ask(request, [body, *fds])
         child = Child(name, answer["pid"], log, self._loop.create_future())

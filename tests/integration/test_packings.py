@@ -74,7 +74,7 @@ async def real(run_dir: Path, pack: Pack, cores: int, monkeypatch: pytest.Monkey
      pytest.param("plane", 2, marks=pytest.mark.long), pytest.param("none", 2, marks=pytest.mark.long)],
 )  # fmt: skip
 @pytest.mark.timeout(240)
-async def test_who_dies_in_company_leaves_the_trace_of_virtual_time(
+async def test_who_dies_in_a_shared_process_leaves_the_trace_of_virtual_time(
     tmp_path: Path, pack: Pack, cores: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = await real(tmp_path / "run", pack, cores, monkeypatch)

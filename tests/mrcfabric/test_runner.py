@@ -133,6 +133,21 @@ async def test_real_datagrams_give_the_trace_of_virtual_time(row: Row) -> None:
     assert len(row.nodes["left"].heard) == 60  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("row", [{"together": True}], indirect=True)
+async def test_a_turn_that_ends_between_two_nodes_goes_on_with_the_next_one(
+    row: Row, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every turn ends after one tick: others are heard in between, and nobody is passed over."""
+    monkeypatch.setattr("mrcfabric.runner.TURN_WALL_NS", -1)
+    monkeypatch.setattr("mrcfabric.runner.TICKS_MAX", 1)
+    row.wake()
+    await row.reach(END_NS)
+    for name, expected in simulated().items():
+        assert row.traces[name].digest() == expected.digest(), name
+    left, relay = (row.drives[slot].fidelity.ticks for slot in (0, 1))
+    assert abs(left - relay) <= (left + relay) // 4
+
+
 @pytest.mark.parametrize(
     "row",
     [{}, {"dilation": 2_000.0}, {"spins": True, "together": True}],

@@ -70,17 +70,17 @@ def chatter(count: int, fds: list[int]) -> int:
     raise RuntimeError("broken on purpose")
 
 
-def company(_settings: Any, fds: list[int]) -> None:
+def shared_process(_settings: Any, fds: list[int]) -> None:
     """A process that children share: each does what its table says, and ends when that is asked."""
     with socket.socket(fileno=fds[-1]) as channel:
         while True:
             packet, bodies, _flags, _address = socket.recv_fds(channel, 1 << 16, 1)
             order = msgpack.unpackb(packet)
             if order["op"] == "end":
-                channel.send(msgpack.packb({"seat": order["seat"], "status": 9}))
+                channel.send(msgpack.packb({"life": order["life"], "status": 9}))
                 continue
-            for seat, _log, table in msgpack.unpackb(os.pread(bodies[0], order["body_bytes"], 0)):
+            for life, _log, table in msgpack.unpackb(os.pread(bodies[0], order["body_bytes"], 0)):
                 if table["be"] == "fails":
                     raise RuntimeError("broken on purpose")
                 if table["be"] == "refuses":
-                    channel.send(msgpack.packb({"seat": seat, "status": 2 << 8}))
+                    channel.send(msgpack.packb({"life": life, "status": 2 << 8}))

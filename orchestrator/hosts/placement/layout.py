@@ -28,7 +28,7 @@ AUTO_DAEMONS_PER_CORE: Final = 4
 
 NICD_ENTRY = "nicd.daemon:run_nicd"
 SWITCHD_ENTRY = "switchd.daemon:run_switchd"
-COMPANY_ENTRY = "orchestrator.hosts.company_process:run"
+SHARED_PROCESS_ENTRY = "orchestrator.hosts.shared_process_entry:run"
 PRELOADED = ("orchestrator.hosts.warmup:warm_up",)
 """Called in the fork server before its first fork. It imports both daemons' modules."""
 
@@ -48,7 +48,7 @@ class ProcessPlan:
     @property
     def shared(self) -> bool:
         """Whether several daemons share it (`orchestrator.process.shared_processes`)."""
-        return self.entry == COMPANY_ENTRY
+        return self.entry == SHARED_PROCESS_ENTRY
 
     @property
     def title(self) -> str:
@@ -139,7 +139,7 @@ def _by_cores(topology: Topology, sites: Sites, cores: Sequence[int]) -> list[Pr
 
 def _process(name: str, nodes: tuple[str, ...], site: int) -> ProcessPlan:
     if len(nodes) > 1:
-        return ProcessPlan(name, COMPANY_ENTRY, nodes, site)
+        return ProcessPlan(name, SHARED_PROCESS_ENTRY, nodes, site)
     return ProcessPlan(nodes[0], NICD_ENTRY if nodes[0].startswith("h") else SWITCHD_ENTRY, nodes, site)
 
 

@@ -1,4 +1,4 @@
-"""A process that NICs and switches share, as the fork server starts it (`mrcfabric.company` is what it does)."""
+"""A process that NICs and switches share, as the fork server starts it (`mrcfabric.shared_process` is what it does)."""
 
 import asyncio
 import socket
@@ -7,17 +7,17 @@ from typing import Any
 
 import nicd.daemon
 import switchd.daemon
-from mrcfabric.company import run_company
 from mrcfabric.daemon import Daemon
 from mrcfabric.daemon_config import DaemonConfig
+from mrcfabric.shared_process import run_shared_process
 
 
 def run(settings: Mapping[str, Any], fds: Sequence[int]) -> int:
     """The fork server's entry: run daemons that come and go; returns the exit code.
 
-    `settings`: `title`, and what `run_company` takes. The last of `fds` is the channel.
+    `settings`: `title`, and what `run_shared_process` takes. The last of `fds` is the channel.
     """
-    return run_company(settings, socket.socket(fileno=fds[-1]), build, settings["title"])
+    return run_shared_process(settings, socket.socket(fileno=fds[-1]), build, settings["title"])
 
 
 def build(config: DaemonConfig, stop: asyncio.Event) -> Daemon:

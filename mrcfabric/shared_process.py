@@ -1,15 +1,15 @@
-"""The process that several daemons share: each comes aboard, runs and dies by itself.
+"""The process that several daemons share: each joins, runs and dies by itself.
 
-Owns who is aboard, and what the death of one means for the others: nothing. A daemon that reaches the instant of its
+Owns who is in it, and what the death of one means for the others: nothing. A daemon that reaches the instant of its
 crash loses its state and its sockets at once, and says nothing more; whatever it has published was sent, and nothing
 else. A daemon whose core fails ends alone too. `mrcfabric.daemon_process` has what every process does, the fork server
 starts this one and passes on what is said over the channel, a Unix SOCK_SEQPACKET socket with a msgpack map per packet:
 
-    in   board {body_bytes} + a memfd with a msgpack list of [seat, log, configuration] of daemons that come aboard
-         end {seat}                                        end that daemon as SIGKILL does
-    out  {seat, status}                                    it has ended; status as of waitpid
+    in   join {body_bytes} + a memfd with a msgpack list of [life, log, configuration] of daemons that join
+         end {life}                                        end that daemon as SIGKILL does
+    out  {life, status}                                    it has ended; status as of waitpid
 
-A seat is a number that the agent gives to one life of one daemon. Each daemon writes a log of its own.
+`life` is the number that the agent gave to this life of the daemon. Each daemon writes a log of its own.
 """
 
 import asyncio
@@ -47,8 +47,8 @@ PACKET_BYTES_MAX = 4096
 REPORT_RETRY_S = 0.01
 KILLED = int(signal.SIGKILL)
 
-Seated: TypeAlias = tuple[int, str | None, Mapping[str, Any]]
-"""A daemon that comes aboard: its seat, the file of its log, its configuration."""
+Joining: TypeAlias = tuple[int, str | None, Mapping[str, Any]]
+"""A daemon that joins: its life, the file of its log, its configuration."""
 
 
 def exited(code: int) -> int:
@@ -56,7 +56,7 @@ def exited(code: int) -> int:
     return code << 8
 
 
-def run_company(settings: Mapping[str, Any], channel: socket.socket, build: Build, title: str) -> int:
+def run_shared_process(settings: Mapping[str, Any], channel: socket.socket, build: Build, title: str) -> int:
     """Run daemons that come and go until told to stop; returns the exit code.
 
     `settings` has what is common to all of them: `page_fd`, `doorbell_fd`, `agent_doorbell_fd`, `one_host`, `alive_fd`,
@@ -66,10 +66,10 @@ def run_company(settings: Mapping[str, Any], channel: socket.socket, build: Buil
 
 
 @dataclass(slots=True)
-class _Rider:
-    """One daemon aboard."""
+class _Member:
+    """One daemon of the process."""
 
-    seat: int
+    life: int
     daemon: Daemon
     stop: asyncio.Event
     log: TextIO
@@ -82,15 +82,15 @@ async def _serve(settings: Mapping[str, Any], channel: socket.socket, build: Bui
     stop = stop_event(alive_fd)
     names = ("page_fd", "doorbell_fd", "agent_doorbell_fd", "one_host")
     clock = ClockConfig(**{name: settings[name] for name in names})
-    company = Company(clock, channel, build, spins=crowd.has_cores(settings["crowd"]))
+    process = SharedProcess(clock, channel, build, spins=crowd.has_cores(settings["crowd"]))
     try:
         crowd.stand_back(settings["crowd"])
-        await company.serve(stop)
+        await process.serve(stop)
     finally:
         asyncio.get_running_loop().remove_reader(alive_fd)
 
 
-class Company:
+class SharedProcess:
     """The daemons of one process, under one runner."""
 
     def __init__(self, clock: ClockConfig, channel: socket.socket, build: Build, *, spins: bool = False) -> None:
@@ -98,7 +98,7 @@ class Company:
         self._clock = clock
         self._page: ClockPage = attach_page(clock)
         doorbell = clock.doorbell_fd
-        assert doorbell is not None, "a company has the doorbell that its agent made for it"
+        assert doorbell is not None, "a shared process has the doorbell that its agent made for it"
         self._doorbell = doorbell
         self._runner = Runner(self._page, doorbell, agent_doorbell=clock.agent_doorbell_fd, spins=spins)
         self._runner.on_crash = self._crashed
@@ -106,28 +106,28 @@ class Company:
         self._channel = channel
         channel.setblocking(False)
         self._build = build
-        self._riders: dict[int, _Rider] = {}
-        self._coming: deque[Seated] = deque()
+        self._members: dict[int, _Member] = {}
+        self._coming: deque[Joining] = deque()
         self._came = asyncio.Event()
         self._reports: deque[bytes] = deque()
 
     async def serve(self, stop: asyncio.Event) -> None:
-        """Take daemons aboard and run them until `stop` is set, then close them all in good order."""
+        """Take daemons in and run them until `stop` is set, then close them all in good order."""
         loop = asyncio.get_running_loop()
         loop.add_reader(self._channel, self._heard)
-        boarding = loop.create_task(self._take_aboard())
+        joining = loop.create_task(self._take_in())
         try:
             await self._runner.serve(stop)
         finally:
             loop.remove_reader(self._channel)
             self._channel.close()
-            boarding.cancel()
-            for rider in self._riders.values():
-                rider.daemon.close()
-                rider.serving.cancel()
-                if rider.living is not None:
-                    rider.living.cancel()
-                rider.log.close()
+            joining.cancel()
+            for member in self._members.values():
+                member.daemon.close()
+                member.serving.cancel()
+                if member.living is not None:
+                    member.living.cancel()
+                member.log.close()
 
     # What is said over the channel.
 
@@ -141,16 +141,16 @@ class Company:
             return
         order = msgpack.unpackb(packet)
         if order["op"] == "end":
-            rider = self._riders.get(order["seat"])
-            if rider is not None:
-                self._drop(rider, KILLED)
+            member = self._members.get(order["life"])
+            if member is not None:
+                self._drop(member, KILLED)
             return
         with os.fdopen(fds[0], "rb") as body:
             self._coming.extend(msgpack.unpackb(os.pread(body.fileno(), order["body_bytes"], 0), strict_map_key=False))
         self._came.set()
 
-    def _tell(self, seat: int, status: int) -> None:
-        self._reports.append(msgpack.packb({"seat": seat, "status": status}))
+    def _tell(self, life: int, status: int) -> None:
+        self._reports.append(msgpack.packb({"life": life, "status": status}))
         self._send_reports()
 
     def _send_reports(self) -> None:
@@ -164,16 +164,16 @@ class Company:
                 return  # the fork server is gone
             self._reports.popleft()
 
-    # Coming aboard.
+    # Joining.
 
-    async def _take_aboard(self) -> None:
+    async def _take_in(self) -> None:
         while True:
             await self._came.wait()
             self._came.clear()
             while self._coming:
-                await self._board(*self._coming.popleft())
+                await self._join(*self._coming.popleft())
 
-    async def _board(self, seat: int, path: str | None, table: Mapping[str, Any]) -> None:
+    async def _join(self, life: int, path: str | None, table: Mapping[str, Any]) -> None:
         log, stop, opened = _log(path), asyncio.Event(), None
         try:
             config = self._config(table)
@@ -188,13 +188,13 @@ class Company:
             if opened is not None:
                 opened.drop()
             log.close()
-            self._tell(seat, exited(EXIT_FAILED if bug else EXIT_CONFIG))
+            self._tell(life, exited(EXIT_FAILED if bug else EXIT_CONFIG))
             return
         loop = asyncio.get_running_loop()
-        self._riders[seat] = rider = _Rider(seat, daemon, stop, log, loop.create_task(daemon.serve()))
+        self._members[life] = member = _Member(life, daemon, stop, log, loop.create_task(daemon.serve()))
         # What goes wrong in a daemon that has been taken away meanwhile concerns nobody.
-        rider.serving.add_done_callback(lambda done: done.cancelled() or done.exception())
-        rider.living = loop.create_task(self._live(rider))
+        member.serving.add_done_callback(lambda done: done.cancelled() or done.exception())
+        member.living = loop.create_task(self._live(member))
 
     def _config(self, table: Mapping[str, Any]) -> DaemonConfig:
         config = daemon_config.from_table(table)
@@ -203,43 +203,47 @@ class Company:
         check_slots([config], self._page)
         return config
 
-    async def _live(self, rider: _Rider) -> None:
+    async def _live(self, member: _Member) -> None:
         """Wait until a daemon is told to stop, or its control channel fails."""
-        stopping = asyncio.ensure_future(rider.stop.wait())
+        stopping = asyncio.ensure_future(member.stop.wait())
         try:
-            await asyncio.wait([rider.serving, stopping], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([member.serving, stopping], return_when=asyncio.FIRST_COMPLETED)
         finally:
             stopping.cancel()
-        if rider.serving.done() and not rider.serving.cancelled() and (error := rider.serving.exception()) is not None:
-            self._failed(rider.daemon.drive, error)
+        if (
+            member.serving.done()
+            and not member.serving.cancelled()
+            and (error := member.serving.exception()) is not None
+        ):
+            self._failed(member.daemon.drive, error)
         else:
-            rider.daemon.close()
-            rider.daemon.drive.tell()
-            self._drop(rider, exited(EXIT_OK))
+            member.daemon.close()
+            member.daemon.drive.tell()
+            self._drop(member, exited(EXIT_OK))
 
     # Going.
 
     def _crashed(self, drive: Drive) -> None:
-        self._drop(self._rider_of(drive), KILLED)
+        self._drop(self._member_of(drive), KILLED)
 
     def _failed(self, drive: Drive, error: BaseException) -> None:
-        rider = self._rider_of(drive)
-        _write(rider.log, "".join(traceback.format_exception(error)))
-        self._drop(rider, exited(EXIT_FAILED))
+        member = self._member_of(drive)
+        _write(member.log, "".join(traceback.format_exception(error)))
+        self._drop(member, exited(EXIT_FAILED))
 
-    def _rider_of(self, drive: Drive) -> _Rider:
-        return next(rider for rider in self._riders.values() if rider.daemon.drive is drive)
+    def _member_of(self, drive: Drive) -> _Member:
+        return next(member for member in self._members.values() if member.daemon.drive is drive)
 
-    def _drop(self, rider: _Rider, status: int) -> None:
+    def _drop(self, member: _Member, status: int) -> None:
         """Take a daemon away, all at once: nothing of it runs or answers after this."""
-        del self._riders[rider.seat]
-        self._runner.remove(rider.daemon.drive)
-        rider.daemon.drop()
-        rider.serving.cancel()
-        if rider.living is not None:
-            rider.living.cancel()
-        rider.log.close()
-        self._tell(rider.seat, status)
+        del self._members[member.life]
+        self._runner.remove(member.daemon.drive)
+        member.daemon.drop()
+        member.serving.cancel()
+        if member.living is not None:
+            member.living.cancel()
+        member.log.close()
+        self._tell(member.life, status)
 
 
 def _log(path: str | None) -> TextIO:

@@ -3,7 +3,7 @@
 import asyncio
 
 from mrcfabric import daemon_config
-from orchestrator.hosts.company_process import build
+from orchestrator.hosts.shared_process_entry import build
 from tests.support.daemons import tables
 
 
