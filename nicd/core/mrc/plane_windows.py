@@ -32,7 +32,7 @@ _SPAN_RTTS: Final = 8
 _SAMPLES_LEAST: Final = 4
 """Fewer round trips than this say nothing about a plane: its samples then carry over into the next span."""
 _FEW: Final = 4
-"""A window of so many packets or fewer brings news rarely: the last news hold for an RTO, longer if it is smaller."""
+"""A small window brings news rarely: with so many packets the last news hold for an RTO, longer if it is smaller."""
 _MARGIN_PARTS: Final = 4
 """Planes whose round trips differ by less than this part of a base RTT are alike."""
 
@@ -176,14 +176,14 @@ class PlaneWindows:
     def is_crowded(self, plane: int, sent_ns: Instant, first: bool) -> bool:
         """Whether a full queue explains the loss of a packet that left on `plane` at `sent_ns`.
 
-        It does if the plane was late or trimmed after `sent_ns`, or, where a small window brings news rarely, when last
-        heard of. If one of the `first` packets is lost before its plane told anything, the other planes decide.
+        It does if the plane was late or trimmed after `sent_ns`, or when last heard of, which holds the longer the
+        smaller the window is. If one of the `first` packets is lost before its plane told anything, the others decide.
         """
         window = self.of[plane]
         known_ns = window.crowded_ns
         if first and known_ns < 0:
             known_ns = max([other.crowded_ns for other in self.contexts])
-        if known_ns >= 0 and window.cwnd_bytes <= _FEW * self._mtu:
+        if known_ns >= 0:
             known_ns += self._rto_ns * _FEW * self._mtu // window.cwnd_bytes
         return known_ns >= sent_ns
 

@@ -189,12 +189,15 @@ def test_a_queue_is_no_longer_way() -> None:
         assert bases(made) == [BASE, BASE]
 
 
-def test_what_was_last_heard_of_a_crowded_plane_holds_while_its_window_is_small() -> None:
+def test_what_was_last_heard_of_a_crowded_plane_holds_the_longer_the_smaller_its_window_is() -> None:
     made = windows(rto_ns=8 * BASE)
     assert not made.is_crowded(0, 5, first=False)
     made.of[0].crowded_ns = 100_000
-    assert made.is_crowded(0, 100_000, first=False)
-    assert not made.is_crowded(0, 100_001, first=False)
+    for packets, rtos in ((64, 0.0625), (5, 0.8), (4, 1), (1, 4)):
+        made.of[0].cwnd_bytes = packets * PACKET
+        until_ns = 100_000 + int(8 * BASE * rtos)
+        assert made.is_crowded(0, until_ns, first=False)
+        assert not made.is_crowded(0, until_ns + 1, first=False)
     made.of[0].cwnd_bytes = PACKET // 2
     assert made.is_crowded(0, 100_000 + 8 * 8 * BASE, first=False)
     assert not made.is_crowded(0, 100_001 + 8 * 8 * BASE, first=False)
