@@ -75,7 +75,7 @@ class Nscc(CongestionWindow):
         self._extra_ns = 0
         """How much longer, without any queue, a round trip of this context takes than one of another plane."""
         self._uneven_ns = 0
-        """How much longer its paths are on average than the shortest one."""
+        """How much longer its paths are on average than the middle one."""
         base_ns = min(knobs.base_rtt_near_ns, knobs.base_rtt_ns) if setup.near else knobs.base_rtt_ns
         self._measure(base_ns)
         self.base_rtt_ns = base_ns if knobs.base_rtt_measured else 0
