@@ -193,7 +193,7 @@ def test_what_was_last_heard_of_a_crowded_plane_holds_the_longer_the_smaller_its
     made = windows(rto_ns=8 * BASE)
     assert not made.is_crowded(0, 5, first=False)
     made.of[0].crowded_ns = 100_000
-    for packets, rtos in ((64, 0.0625), (5, 0.8), (4, 1), (1, 4)):
+    for packets, rtos in ((64, 0), (8, 0), (6, 0.5), (5, 0.75), (4, 1), (1, 4)):
         made.of[0].cwnd_bytes = packets * PACKET
         until_ns = 100_000 + int(8 * BASE * rtos)
         assert made.is_crowded(0, until_ns, first=False)
