@@ -177,8 +177,8 @@ class PlaneWindows:
     def is_crowded(self, plane: int, sent_ns: Instant, first: bool) -> bool:
         """Whether a full queue explains the loss of a packet that left on `plane` at `sent_ns`.
 
-        It does if the plane was late or trimmed after `sent_ns`, or when last heard of, where a small window brings news
-        rarely. If one of the `first` packets is lost before its plane told anything, the other planes decide.
+        It does if the plane was late or trimmed after `sent_ns`, or when last heard of, where a small window brings
+        news rarely. If one of the `first` packets is lost before its plane told anything, the other planes decide.
         """
         window = self.of[plane]
         known_ns = window.crowded_ns
