@@ -105,6 +105,12 @@ class LoopbackNic:
         qp = self.qps[work.qpn]
         if qp.state != "rts":
             raise ValueError(f"QP {qp.qpn} is in state {qp.state}, not rts")
+        opcode = "write" if work.imm is None else "write_with_imm"
+        if work.local_region not in self.regions:
+            status = "local_access"
+            events.append(QpChange(self.now_ns, qp.qpn, "rts", "error", status))
+            events.append(Completion(self.now_ns, qp.qpn, work.wr_id, status, opcode, work.length, work.imm))
+            return {"qpn": work.qpn, "wr_id": work.wr_id}
         va, memory, _ = self.regions[work.local_region]
         payload = bytes(memory[work.local_va - va : work.local_va - va + work.length])
         self.now_ns += work.length // BYTES_PER_NS
@@ -112,7 +118,6 @@ class LoopbackNic:
             # The fourth byte: in a float32 a bit that no rounding hides.
             payload = payload[:3] + bytes([payload[3] ^ 1]) + payload[4:]
         self.writes += 1
-        opcode = "write" if work.imm is None else "write_with_imm"
         peer = self.group[qp.peer_index]
         status = peer.place(qp.peer_qpn, work, payload, self.now_ns)
         if status != "ok":

@@ -49,11 +49,14 @@ async def test_a_slow_receiver_stops_all_who_send_to_it(served: Fabric) -> None:
     async def stopped() -> bool:
         told.update(await answered(served))
         trees = told["pause_trees"]
-        return bool(trees) and trees[0]["leaves"] == ["h001", "h002", "h003"]
+        return bool(trees) and (trees[0]["cause"], trees[0]["root"], trees[0]["leaves"]) == (
+            "slow_receiver", "h000", ["h001", "h002", "h003"]
+        )  # fmt: skip
 
+    # An incast congests the receiver's port before the receiver itself pauses it.
     await eventually_true(stopped, DEADLINE_S)
     tree = told["pause_trees"][0]
-    assert (told["lossless"], tree["cls"], tree["cause"], tree["root"]) == (True, 3, "slow_receiver", "h000")
+    assert (told["lossless"], tree["cls"]) == (True, 3)
     assert tree["steps"][0] == {"link": "p0-t0-0>h000", "depth": 1, "above": ""}
     assert {pause["link"] for pause in told["pauses"]} >= {step["link"] for step in tree["steps"]}
 

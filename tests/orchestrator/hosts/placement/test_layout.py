@@ -5,8 +5,8 @@ import pytest
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from orchestrator.hosts.placement.layout import (
-    COMPANY_ENTRY,
     NICD_ENTRY,
+    SHARED_PROCESS_ENTRY,
     SWITCHD_ENTRY,
     Layout,
     check_size,
@@ -32,7 +32,7 @@ def test_a_process_per_daemon_or_a_process_per_plane() -> None:
     assert [plan.name for plan in packed] == [*demo.nic_names(), *(f"p{plane}" for plane in range(8))]
     assert sorted(node for plan in packed for node in plan.nodes) == sorted(demo.node_names())
     assert {plan.entry for plan in packed if plan.name.startswith("h")} == {NICD_ENTRY}
-    assert {plan.entry for plan in packed if plan.name.startswith("p")} == {COMPANY_ENTRY}
+    assert {plan.entry for plan in packed if plan.name.startswith("p")} == {SHARED_PROCESS_ENTRY}
     assert [plan.title for plan in packed[7:9]] == ["nicd h007", "switchd p0"]
 
 
@@ -88,7 +88,7 @@ def test_switches_of_one_plane_and_host_share_a_process_and_nics_never(
     assert {plan.name: plan.nodes for plan in plans} == processes
     assert plans[0].entry == NICD_ENTRY
     assert {plan.entry for plan in plans[1:] if len(plan.nodes) == 1} <= {SWITCHD_ENTRY}
-    assert {plan.entry for plan in plans if len(plan.nodes) > 1} <= {COMPANY_ENTRY}
+    assert {plan.entry for plan in plans if len(plan.nodes) > 1} <= {SHARED_PROCESS_ENTRY}
 
 
 @pytest.mark.parametrize("apart", [True, False], ids=["apart", "one-machine"])
