@@ -19,7 +19,7 @@ from mrcfabric.control import ControlClient
 from mrcfabric.errors import RefusedError
 from mrcfabric.topology import Topology
 from tests.support.daemons import REALM, TINY, tables
-from tests.support.wait import eventually, eventually_blocking
+from tests.support.wait import eventually, eventually_blocking, eventually_true
 
 pytestmark = pytest.mark.integration
 
@@ -149,13 +149,26 @@ def test_a_failing_core_ends_its_daemon_loudly(started: Started) -> None:
     assert process.returncode == 1
 
 
+async def connected(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection to the metrics of a daemon, which listens some time after it answers on its control channel."""
+    streams: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+
+    async def open_one() -> bool:
+        with contextlib.suppress(ConnectionRefusedError):
+            streams.append(await asyncio.open_connection("127.0.0.1", port))
+        return bool(streams)
+
+    await eventually_true(open_one, WAIT_S)
+    return streams[0]
+
+
 async def test_metrics_by_hand(started: Started) -> None:
     table = tables()[NODE]
     port = table["control"][1]  # the same number is free for TCP
     started.start(table, "--metrics-listen", f"127.0.0.1:{port}")
     async with client_of(table) as client:
         await client.call("status", timeout_s=WAIT_S)
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        reader, writer = await connected(port)
         writer.write(b"GET /metrics HTTP/1.1\r\n\r\n")
         answer = await reader.read()
         writer.close()

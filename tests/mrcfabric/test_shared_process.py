@@ -134,7 +134,7 @@ async def test_a_crash_takes_one_daemon_at_its_instant_and_no_other(bench: Bench
     # The page is as a killed process leaves it: alive, at the instant of the crash.
     assert bench.alive(T1)
     assert bench.page.horizon(bench.slot(T1)) == CRASH_NS
-    assert bench.page.horizon(bench.slot(T0)) == CRASH_NS + 1_000
+    await eventually(lambda: bench.page.horizon(bench.slot(T0)) == CRASH_NS + 1_000, WAIT_S)
     for link in bench.tables[T1]["links"]:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
             free.bind(tuple(link["local"]))

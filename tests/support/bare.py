@@ -7,9 +7,8 @@ import venv
 import zipfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib.metadata import distribution
 from pathlib import Path
-
-import pip
 
 from orchestrator.hosts.engines.wheel import Wheel
 from tests.support.cluster import Host
@@ -25,7 +24,8 @@ def interpreter(folder: Path, *, with_pip: bool) -> str:
     venv.create(folder, symlinks=True, with_pip=False)
     if with_pip:
         [packages] = folder.glob("lib/python3*/site-packages")
-        (packages / "pip").symlink_to(Path(pip.__file__).parent)
+        # To import pip would hand the standard library's distutils to whoever imports setuptools later.
+        (packages / "pip").symlink_to(Path(str(distribution("pip").locate_file("pip"))))
     return str(folder / "bin/python")
 
 

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import setuptools  # noqa: F401 - mypyc needs it in front of the standard library's distutils, which may be loaded later
 
 from mrcfabric.cores import FOLDER, VARIABLE, read_manifest
 from tools.cores import compile as compiling
