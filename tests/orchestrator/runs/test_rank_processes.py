@@ -92,7 +92,8 @@ async def test_a_failing_rank_ends_the_training(tmp_path: Path) -> None:
         [result] = results_of(ranks).results()
         assert {rank.state for rank in result.ranks} == {"failed"}
         reasons = " ".join(rank.reason for rank in result.ranks)
-        assert "remote_invalid_request" in reasons or "has died" in reasons
+        # Whoever fails first: a peer whose write finds no region, or the rank itself, which has nothing to send from.
+        assert any(why in reasons for why in ("remote_invalid_request", "local_access", "has died"))
         assert " failed" in reasons
 
 
