@@ -167,16 +167,18 @@ async def test_time_that_stands_still_at_odd_instants_gives_the_same_trace(row: 
 
 async def test_a_node_that_pauses_changes_nothing_but_the_pace(row: Row) -> None:
     pauses: list[float] = []
+    asked_s: list[float] = []
     early: list[float] = []
-    until_s = 0.0
+    relay = row.drives[1]
 
     class Counted(Brake):
         def pause_s(self, worked_s: float, now_ns: int) -> float:
-            nonlocal until_s
+            # Whoever is put aside before this line seems to have begun later than it has, never earlier.
+            begun_s = time.monotonic() - worked_s + 1e-6
+            if begun_s < relay.resumes_s:
+                early.append(relay.resumes_s - begun_s)
             pauses.append(super().pause_s(worked_s, now_ns))
-            if time.monotonic() - worked_s < until_s:
-                early.append(worked_s)
-            until_s = time.monotonic() + pauses[-1] / 2  # timers are no better than a millisecond
+            asked_s.append(time.monotonic())
             return pauses[-1]
 
     row.drives[1].brake = Counted()
@@ -185,6 +187,7 @@ async def test_a_node_that_pauses_changes_nothing_but_the_pace(row: Row) -> None
     await row.reach(END_NS)
     assert sum(pause_s > 0 for pause_s in pauses) > 10
     assert not early, "who pauses takes no turn"
+    assert asked_s[-1] - asked_s[0] >= sum(pauses[1:-1]), "each pause takes its time"
     for name, expected in simulated().items():
         assert row.traces[name].digest() == expected.digest(), name
     assert all(drive.fidelity_record()["late_frames"] == 0 for drive in row.drives)
