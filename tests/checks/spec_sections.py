@@ -30,6 +30,7 @@ SECTIONS: Final[dict[tuple[str, str], str]] = {
     ("IBTA", "A17.9"): "congestion notification packets",
     ("UEC", "CMS"): "congestion management",
     ("UEC", "PDS"): "packet delivery",
+    ("UEC", "SES"): "semantics",
     ("UEC", "3.6.17"): "thresholds of queues",
     ("arXiv 2605.04333", "2"): "the MRC paper: paths, reverse paths, port state",
     ("arXiv 2605.04333", "8"): "outline: operations, links tested by probes addressed to their sender",
