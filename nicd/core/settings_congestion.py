@@ -2,14 +2,15 @@
 
 MRC 1.0 4. The knobs of NSCC have the names that the controller API gives them, with the unit behind (times in ns, sizes
 in payload bytes, factors in thousandths, `_ppt`); 0 means "derive from base RTT and bandwidth-delay product", which
-`nicd.core.mrc.nscc_constants` does. Owns names, units, defaults and bounds; relations are `nicd.core.settings`'.
+`nicd.core.congestion.nscc_constants` does. Owns names, units, defaults and bounds; relations are `nicd.core.settings`'.
 """
 
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from nicd.core.mrc import congestion, penalty
+from nicd.core.congestion import policies
+from nicd.core.mrc import penalty
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class CongestionKnobs:
     """How much may be in flight, and how much waits at a port."""
 
     congestion: str = "nscc"
-    """The policy that moves the window towards a destination: "nscc", or "fixed" (`nicd.core.mrc.congestion`)."""
+    """The policy that moves the window towards a destination: "nscc", or "fixed" (`nicd.core.congestion.policies`)."""
     congestion_scope: str = "plane"
     """Whom a congestion context serves: "plane", one plane of one destination, because planes are networks of their own
     and a window that they share goes to the weakest; "destination", all its planes (MRC 1.0 4, which knows one
@@ -155,7 +156,7 @@ MOST: Final[dict[str, int]] = {
 }
 """Largest value where there is one."""
 CHOICES: Final[dict[str, Collection[str]]] = {
-    "congestion": congestion.POLICIES,
+    "congestion": policies.POLICIES,
     "congestion_scope": ("plane", "destination"),
     "receiver_penalty": penalty.POLICIES,
 }

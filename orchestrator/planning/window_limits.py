@@ -2,7 +2,7 @@
 
 A limit lets so many bytes be under way, and they are acknowledged one round trip later: so it bounds goodput to these
 bytes per round trip. Owns that arithmetic over topology and settings, and its words. The NIC enforces the limits
-(`nicd.core.mrc.limits`, `nicd.core.mrc.window`, `nicd.core.rc.requestor`). The round trip is the longest of the
+(`nicd.core.mrc.limits`, `nicd.core.congestion.window`, `nicd.core.rc.requestor`). The round trip is the longest of the
 topology, without queues. An RC QP keeps to one port, so the rate of one port is what its limits are compared with.
 """
 

@@ -7,7 +7,7 @@ CONGESTION = (
     Choice(
         "Congestion control: NSCC, and what else a vendor adds",
         OPTION,
-        "NSCC; a fixed window that trims push down; others by name (`nicd/core/mrc/congestion.py`).",
+        "NSCC; a fixed window that trims push down; others by name (`nicd/core/congestion/policies.py`).",
         _of(NIC, "congestion", "cwnd_bytes", "cwnd_trim_response"),
     ),
     Choice(
@@ -29,8 +29,9 @@ CONGESTION = (
     Choice(
         "The constants of NSCC, for a NIC of several planes and a base RTT that is not 12 us",
         UNKNOWN,
-        "Derived: BDP of the planes that a context serves, b = target / base RTT (`nicd/core/mrc/nscc_constants.py`). "
-        "The limit of about no delay, an absolute 1 us elsewhere, is 1/12 base RTT.",
+        "Derived: BDP of the planes that a context serves, b = target / base RTT "
+        "(`nicd/core/congestion/nscc_constants.py`). The limit of about no delay, an absolute 1 us elsewhere, is 1/12 "
+        "base RTT.",
         _of(
             NIC,
             "max_cwnd_bytes",
@@ -66,7 +67,7 @@ CONGESTION = (
         "It has met the receiver's queue: the window gives way as to a mark, by this delay, once per round trip. Fair "
         "increase, as published for networks where every queue marks, has n senders grow until each is trimmed: at 15 "
         "to 1 a third of the packets are sent again. A delay beyond 2 base RTT, or one that stays at a window of two "
-        "packets, is the path's own (`nicd/core/mrc/lateness.py`).",
+        "packets, is the path's own (`nicd/core/congestion/lateness.py`).",
         _of(NIC, "late_is_congestion", "late_delay_ns_max"),
     ),
     Choice(

@@ -9,6 +9,7 @@ import pytest
 from mrcfabric.egress import Egress
 from mrcfabric.wire.templates import ControlTemplate
 from nicd.core.board import Board
+from nicd.core.congestion.plane_windows import PlaneWindows
 from nicd.core.ev_state import EvState
 from nicd.core.events import RECV_WITH_IMM, Completion, EvTransition
 from nicd.core.memory import MemoryTable
@@ -16,7 +17,6 @@ from nicd.core.mrc.ev_deck import PlaneDeck
 from nicd.core.mrc.ev_profile import EvProfile
 from nicd.core.mrc.inflight import InflightTable
 from nicd.core.mrc.path_policy import MrcPolicy
-from nicd.core.mrc.plane_windows import PlaneWindows
 from nicd.core.mrc.probe import Prober
 from nicd.core.mrc.recovery import Recovery
 from nicd.core.mrc.requestor import Requestor

@@ -12,11 +12,11 @@ from heapq import heappop, heappush
 from typing import Final
 
 from mrcfabric.units import NEVER, Instant
+from nicd.core.congestion.plane_windows import PlaneWindows
 from nicd.core.message import Message
 from nicd.core.mrc.doubts import Doubts
 from nicd.core.mrc.path_records import PathRecords
 from nicd.core.mrc.patience import Patience
-from nicd.core.mrc.plane_windows import PlaneWindows
 from nicd.core.settings import NicSettings
 from nicd.core.stamps import round_trip_ns
 from nicd.core.stats import NicStats

@@ -164,3 +164,8 @@ POLICIES: Final[dict[str, PathPolicy]] = {
     "single": SinglePolicy(),
 }
 """By the value of the knob `path_policy`."""
+
+
+def leaves_lost(name: str) -> bool:
+    """Whether the policy with this name leaves a path that has lost a packet."""
+    return POLICIES[name].judge(EvState.GOOD, EvTrigger.GAP).target == EvState.ASSUMED_BAD

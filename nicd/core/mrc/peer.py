@@ -14,9 +14,10 @@ from mrcfabric.rng import Rng
 from mrcfabric.units import Instant
 from mrcfabric.wire.layout import OP_EV_PROBE, OP_PORT_STATUS, timestamp_of
 from mrcfabric.wire.srh import SrhControlTemplate
+from nicd.core.congestion.plane_windows import PlaneWindows
 from nicd.core.events import PeerPortChange
 from nicd.core.mrc.board import MrcBoard
-from nicd.core.mrc.plane_windows import PlaneWindows
+from nicd.core.mrc.path_policy import leaves_lost
 from nicd.core.mrc.reverse_set import ReverseSet
 from nicd.core.scheduler import Sender
 from nicd.core.timers import Timer
@@ -54,6 +55,7 @@ class Peer:
             self.destination.same_t0,
             board.timers,
             self._wake_senders,
+            leaves_lost(settings.path_policy),
         )
         self.sharing: deque[Sender] = deque()
         """The living QPs that share these windows."""

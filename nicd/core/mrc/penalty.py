@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
 from mrcfabric.units import Instant
-from nicd.core.mrc.window import RESTORE
+from nicd.core.congestion.window import RESTORE
 
 if TYPE_CHECKING:
     from nicd.core.settings import NicSettings

@@ -14,6 +14,7 @@ from typing import Final, Protocol
 
 from mrcfabric.units import NEVER, Instant
 from mrcfabric.wire.layout import PSN_MASK
+from nicd.core.congestion.plane_windows import PlaneWindows
 from nicd.core.ev_state import EvTrigger
 from nicd.core.events import STATUS_RETRY_EXCEEDED, Retransmit
 from nicd.core.mrc.board import MrcBoard
@@ -21,7 +22,6 @@ from nicd.core.mrc.doubts import Doubts
 from nicd.core.mrc.ev_profile import EvProfile
 from nicd.core.mrc.inflight import DOUBLINGS_MAX, INFLIGHT, InflightTable, Sent
 from nicd.core.mrc.limits import RETRY_EXPONENTIAL_MAX
-from nicd.core.mrc.plane_windows import PlaneWindows
 from nicd.core.timers import Timer
 
 _SEVERAL: Final = 3

@@ -24,6 +24,7 @@ from mrcfabric.wire.layout import (
 )
 from mrcfabric.wire.templates import DataTemplate
 from nicd.core.commands import PostWrite
+from nicd.core.congestion.plane_windows import NO_PLANE, PlaneWindows
 from nicd.core.ev_state import EvTrigger
 from nicd.core.events import STATUS_OK, STATUS_REMOTE_INVALID, WRITE, WRITE_WITH_IMM, Completion
 from nicd.core.lag import Lag
@@ -33,7 +34,6 @@ from nicd.core.mrc.board import MrcBoard
 from nicd.core.mrc.ev_profile import EvProfile
 from nicd.core.mrc.inflight import InflightTable, Sent
 from nicd.core.mrc.limits import Limits
-from nicd.core.mrc.plane_windows import NO_PLANE, PlaneWindows
 from nicd.core.mrc.recovery import QpLink, Recovery
 from nicd.core.settings import MPR_UNIT
 

@@ -33,6 +33,7 @@ from mrcfabric.wire.layout import (
     WRITE_MIDDLE,
 )
 from mrcfabric.wire.templates import ControlTemplate
+from nicd.core.congestion.window import RESTORE
 from nicd.core.events import RECV_WITH_IMM, STATUS_FLUSHED, STATUS_OK, Completion
 from nicd.core.mrc.assembly import FULL, OVERFLOW, Assembly, Incoming
 from nicd.core.mrc.board import MrcBoard
@@ -44,7 +45,6 @@ from nicd.core.mrc.recovery import QpLink
 from nicd.core.mrc.reverse_set import Way
 from nicd.core.mrc.sack import BITMAP_BITS, DUPLICATE, NEW, OUTSIDE, ReceiveWindow
 from nicd.core.mrc.sack_spans import Waiting
-from nicd.core.mrc.window import RESTORE
 from nicd.core.settings import MPR_UNIT
 from nicd.core.stamps import moved_on
 from nicd.core.stats import PLACED, REPEATED, TRIMMED

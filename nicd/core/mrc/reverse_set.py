@@ -21,7 +21,7 @@ from mrcfabric.wire.layout import OP_EV_PROBE, timestamp_of
 from mrcfabric.wire.templates import ControlTemplate
 from nicd.core.mrc.board import MrcBoard
 from nicd.core.mrc.path_policy import POLICIES, Reverse
-from nicd.core.mrc.plane_windows import PlaneWindows
+from nicd.core.congestion.plane_windows import PlaneWindows
 from nicd.core.mrc.search_rounds import ROUND_MAX, Rounds
 from nicd.core.settings import DestinationLike
 from nicd.core.stamps import since_ns

@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nicd.core.commands import PostWrite
+from nicd.core.congestion.plane_windows import PlaneWindows
 from nicd.core.memory import Region
 from nicd.core.message import Message
 from nicd.core.mrc.inflight import DONE, LOST, InflightTable, Sent
 from nicd.core.mrc.path_records import PathRecords
-from nicd.core.mrc.plane_windows import PlaneWindows
 from nicd.core.settings import NicSettings
 from nicd.core.stats import NicStats
 

@@ -10,7 +10,7 @@ from mrcfabric.rng import Rng
 from mrcfabric.topology import Topology
 from nicd.core.ev_state import EvState, EvTrigger, Rule, step
 from nicd.core.events import Completion
-from nicd.core.mrc.path_policy import POLICIES, MrcPolicy
+from nicd.core.mrc.path_policy import POLICIES, MrcPolicy, leaves_lost
 from nicd.core.settings import NicSettings
 from tests.nicd.core.bench import Bench
 from tests.nicd.core.fabric import Fabric
@@ -144,3 +144,7 @@ def test_a_dead_single_path_is_never_left() -> None:
     statuses = {event.status for event in whole.found(Completion) if event.qpn == 100}
     assert statuses == {"retry_exceeded"}
     assert {row["state"] for row in whole.core("h000").ev_table(100)} == {"GOOD"}
+
+
+def test_only_that_of_mrc_leaves_a_path_that_has_lost_a_packet() -> None:
+    assert {name for name in POLICIES if leaves_lost(name)} == {"mrc"}

@@ -1,7 +1,7 @@
 """When a receiver penalises its senders."""
 
+from nicd.core.congestion.window import RESTORE
 from nicd.core.mrc.penalty import penalty_of
-from nicd.core.mrc.window import RESTORE
 from nicd.core.settings import NicSettings
 
 RTT = 10_000

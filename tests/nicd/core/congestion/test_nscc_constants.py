@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from nicd.compose import nic_settings
-from nicd.core.mrc.nscc_constants import NsccConstants
-from nicd.core.mrc.window import WindowSetup
+from nicd.core.congestion.nscc_constants import NsccConstants
+from nicd.core.congestion.window import WindowSetup
 from nicd.core.settings import NicSettings
 from nicd.core.stats import NicStats
 from tests.nicd.core.bench import topology

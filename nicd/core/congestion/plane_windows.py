@@ -19,8 +19,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from mrcfabric.units import NEVER, Instant
-from nicd.core.mrc.congestion import window_towards
-from nicd.core.mrc.window import CongestionWindow, WindowSetup
+from nicd.core.congestion.policies import window_towards
+from nicd.core.congestion.window import CongestionWindow, Policy, WindowSetup
 from nicd.core.settings import NicSettings
 from nicd.core.stats import NicStats
 from nicd.core.timers import Timer, Timers
@@ -55,20 +55,23 @@ class PlaneWindows:
         near: bool = False,
         timers: Timers | None = None,
         wake: Callable[[], None] = lambda: None,
+        leaves: bool = True,
+        policy: Policy = window_towards,
     ) -> None:
         """`rates`: bits per second that both ends' ports carry, by plane; `near`: both ends hang on the same T0s.
 
-        `wake` is called when a timer of `timers` opens a plane, that is, by the passing of time alone.
+        `wake` is called when a timer of `timers` opens a plane, that is, by the passing of time alone. `leaves`: see
+        `WindowSetup`. `policy` makes the contexts; by default the one that the settings name.
         """
         total = sum(rates)
         self._alone = settings.congestion_scope == "plane"
         """Each context serves one plane."""
         if self._alone:
-            self.contexts = [window_towards(WindowSetup(settings, rate, stats, total, near)) for rate in rates]
+            self.contexts = [policy(WindowSetup(settings, rate, stats, total, near, leaves)) for rate in rates]
             self._number = list(range(len(rates)))
             self._covers = [1 << plane for plane in range(len(rates))]
         else:
-            self.contexts = [window_towards(WindowSetup(settings, total, stats, total, near))]
+            self.contexts = [policy(WindowSetup(settings, total, stats, total, near, leaves))]
             self._number = [0] * len(rates)
             self._covers = [(1 << len(rates)) - 1]
         self.of: list[CongestionWindow] = [self.contexts[number] for number in self._number]

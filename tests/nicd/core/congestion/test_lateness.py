@@ -1,6 +1,6 @@
 """Late packets without a mark: the receiver's queue, or a path longer than configured."""
 
-from nicd.core.mrc.lateness import LONGER_RTTS, Lateness
+from nicd.core.congestion.lateness import LONGER_RTTS, Lateness
 from nicd.core.settings import NicSettings
 
 BASE, DELAY, MTU = 10_000, 9_000, 4096

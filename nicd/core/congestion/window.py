@@ -87,6 +87,8 @@ class WindowSetup(NamedTuple):
     0: the context serves them all."""
     near: bool = False
     """The destination hangs on our own T0s."""
+    leaves: bool = True
+    """Whoever chooses paths leaves one that has lost a packet."""
 
     def bdp_bytes(self, rtt_ns: int) -> int:
         """What is in flight at this rate during `rtt_ns`."""

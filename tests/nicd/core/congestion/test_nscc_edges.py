@@ -5,11 +5,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nicd.core.mrc.nscc import Nscc
-from nicd.core.mrc.window import WindowSetup
+from nicd.core.congestion.nscc import Nscc
+from nicd.core.congestion.window import WindowSetup
 from nicd.core.settings import NicSettings
 from nicd.core.stats import NicStats
-from tests.nicd.core.mrc.test_nscc import BASE, MOST, MTU, STEP, late, window
+from tests.nicd.core.congestion.test_nscc import BASE, MOST, MTU, STEP, late, window
 
 _HUGE = 1 << 40
 EDGES = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nicd.core.mrc.window import FixedWindow, WindowSetup
+from nicd.core.congestion.window import FixedWindow, WindowSetup
 from nicd.core.settings import NicSettings
 from nicd.core.stats import NicStats
 

@@ -26,7 +26,7 @@ Fractions are in thousandths, and every quantity is an integer: windows are the 
 
 from typing import Final
 
-from nicd.core.mrc.window import WindowSetup
+from nicd.core.congestion.window import WindowSetup
 
 # UEC CMS: 100 Gb/s times 12 us.
 REFERENCE_BDP_BYTES: Final = 150_000

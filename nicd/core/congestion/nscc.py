@@ -29,11 +29,9 @@ from collections.abc import Callable
 from typing import Final
 
 from mrcfabric.units import Instant
-from nicd.core.ev_state import EvState, EvTrigger
-from nicd.core.mrc.lateness import Lateness
-from nicd.core.mrc.nscc_constants import THOUSAND, NsccConstants
-from nicd.core.mrc.path_policy import POLICIES
-from nicd.core.mrc.window import RESTORE, CongestionWindow, WindowSetup
+from nicd.core.congestion.lateness import Lateness
+from nicd.core.congestion.nscc_constants import THOUSAND, NsccConstants
+from nicd.core.congestion.window import RESTORE, CongestionWindow, WindowSetup
 
 _FINE: Final = 10
 """The average delay is kept in units of 1 / 2**10 ns: with a weight of 1/80 whole nanoseconds would stick."""
@@ -63,10 +61,9 @@ class Nscc(CongestionWindow):
         self._md_ppt = knobs.max_md_jump_ppt
         self._avg_samples = knobs.delay_avg_samples
         self._qa = not knobs.disable_qa
-        # A policy that leaves a path after a loss has answered the loss. If it stays, or cannot tell a broken path
+        # A sender that leaves a path after a loss has answered the loss. If it stays, or cannot tell a broken path
         # from a full queue, the window is cut instead.
-        leaves = POLICIES[knobs.path_policy].judge(EvState.GOOD, EvTrigger.GAP).target == EvState.ASSUMED_BAD
-        self._loss_cuts = knobs.loss_is_congestion or not (knobs.trim_nack and leaves)
+        self._loss_cuts = knobs.loss_is_congestion or not (knobs.trim_nack and setup.leaves)
         self._late = Lateness(knobs)
         self._cuts = setup.stats.cwnd_cuts
         self._delays = setup.stats.queue_delay

@@ -7,8 +7,8 @@ policy is told and must keep. MRC 1.0 4: NSCC is the default, vendors may add ot
 
 from typing import Final
 
-from nicd.core.mrc.nscc import Nscc
-from nicd.core.mrc.window import CongestionWindow, FixedWindow, Policy, WindowSetup
+from nicd.core.congestion.nscc import Nscc
+from nicd.core.congestion.window import CongestionWindow, FixedWindow, Policy, WindowSetup
 
 POLICIES: Final[dict[str, Policy]] = {"nscc": Nscc, "fixed": FixedWindow.made_for}
 """What makes the window towards a destination."""

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nicd.core.mrc.nscc import Nscc
-from nicd.core.mrc.window import RESTORE, WindowSetup
+from nicd.core.congestion.nscc import Nscc
+from nicd.core.congestion.window import RESTORE, WindowSetup
 from nicd.core.settings import NicSettings
 from nicd.core.stats import NicStats
 
@@ -18,10 +18,10 @@ BASE, TARGET, MTU = 12_000, 9_000, 4096
 MOST = 225_000
 
 
-def window(cwnd: int = 100_000, inflight: int = 80_000, **knobs: Any) -> Nscc:
+def window(cwnd: int = 100_000, inflight: int = 80_000, leaves: bool = True, **knobs: Any) -> Nscc:
     published: dict[str, Any] = {"late_is_congestion": False, "cwnd_bytes_min": MTU}
     settings = NicSettings(base_rtt_ns=BASE, cwnd_bytes=cwnd, **(published | knobs))
-    made = Nscc(WindowSetup(settings, 100_000_000_000, NicStats()))
+    made = Nscc(WindowSetup(settings, 100_000_000_000, NicStats(), leaves=leaves))
     made.inflight_bytes = inflight
     return made
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from nicd.core.mrc.plane_windows import NO_PLANE, PlaneWindows
+from nicd.core.congestion.plane_windows import NO_PLANE, PlaneWindows
 from nicd.core.settings import NicSettings
 from nicd.core.stats import NicStats
 

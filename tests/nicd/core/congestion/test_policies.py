@@ -2,9 +2,9 @@
 
 import pytest
 
-from nicd.core.mrc.congestion import POLICIES, register, window_towards
-from nicd.core.mrc.nscc import Nscc
-from nicd.core.mrc.window import FixedWindow, WindowSetup
+from nicd.core.congestion.nscc import Nscc
+from nicd.core.congestion.policies import POLICIES, register, window_towards
+from nicd.core.congestion.window import FixedWindow, WindowSetup
 from nicd.core.settings import NicSettings
 from nicd.core.stats import NicStats
 from tests.nicd.core.bench import PLANES, Bench

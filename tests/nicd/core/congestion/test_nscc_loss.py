@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.nicd.core.mrc.test_nscc import MTU, TARGET, late, window
+from tests.nicd.core.congestion.test_nscc import MTU, TARGET, late, window
 
 
 @pytest.mark.spec("MRC 1.0", "4")
@@ -34,7 +34,7 @@ def test_what_is_gone_without_a_trim_was_on_a_broken_path_where_switches_trim() 
 
 
 @pytest.mark.spec("MRC 1.0", "4")
-@pytest.mark.parametrize("knobs", [{"trim_nack": False}, {"path_policy": "oblivious"}, {"path_policy": "single"}])
+@pytest.mark.parametrize("knobs", [{"trim_nack": False}, {"leaves": False}])
 def test_where_they_do_not_or_no_path_is_left_for_it_the_sender_gives_way(knobs: dict[str, Any]) -> None:
     made = window(cwnd=20_000, **knobs)
     made.on_loss(1, 4_000)
