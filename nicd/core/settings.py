@@ -27,6 +27,7 @@ from nicd.core import (
     settings_rc,
     settings_reliability,
     settings_self_probe,
+    settings_uet,
 )
 from nicd.core.settings_bounds import BoundKnobs
 from nicd.core.settings_congestion import CongestionKnobs
@@ -37,6 +38,7 @@ from nicd.core.settings_paths import PathKnobs
 from nicd.core.settings_rc import RcKnobs
 from nicd.core.settings_reliability import ReliabilityKnobs
 from nicd.core.settings_self_probe import SELF_PROBE_PERIOD_NS_MIN, SelfProbeKnobs
+from nicd.core.settings_uet import UetKnobs
 
 # MRC 1.0 7.5: the receive window travels in units of this many PSNs.
 MPR_UNIT: Final = 128
@@ -51,6 +53,7 @@ _GROUPS: Final = (
     settings_host,
     settings_rc,
     settings_dcqcn,
+    settings_uet,
 )
 DERIVED: Final[dict[str, float]] = {name: rtts for group in _GROUPS for name, rtts in group.DERIVED.items()}
 """Default of each derived knob, in base RTTs."""
@@ -127,6 +130,7 @@ class TurnsLike(Protocol):
 
 @dataclass(frozen=True)
 class NicSettings(
+    UetKnobs,
     DcqcnKnobs,
     RcKnobs,
     HostKnobs,

@@ -13,7 +13,7 @@ class RcKnobs:
     """How an RC QP sends, loses and acknowledges packets."""
 
     transport: str = "mrc"
-    """What runs on the NIC: "mrc", or "rc", RoCEv2's reliable connections."""
+    """What runs on the NIC: "mrc"; "rc", RoCEv2's reliable connections; or "uet", Ultra Ethernet's transport."""
     rc_recovery: str = "go_back_n"
     """What a lost packet costs: "go_back_n", it and all behind it are sent again; "go_back_0", so is its whole message,
     and the receiver forgets what it had of it; "selective" (IRN), only what is lost is sent again: then every packet
@@ -86,7 +86,7 @@ MOST: Final[dict[str, int]] = {
 }
 """Largest value where there is one."""
 CHOICES: Final[dict[str, tuple[str, ...]]] = {
-    "transport": ("mrc", "rc"),
+    "transport": ("mrc", "rc", "uet"),
     "rc_recovery": ("go_back_n", "go_back_0", "selective"),
     "rc_port": ("round_robin", "hash"),
     "rc_path": ("ecmp", "pinned"),

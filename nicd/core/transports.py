@@ -7,8 +7,9 @@ from nicd.core.mrc.transport import MrcTransport
 from nicd.core.rc.transport import RcTransport
 from nicd.core.settings import NicConfig, NicSettings
 from nicd.core.transport import Transport
+from nicd.core.uet.transport import UetTransport
 
-TRANSPORTS: Final[dict[str, type[Transport]]] = {kind.name: kind for kind in (MrcTransport, RcTransport)}
+TRANSPORTS: Final[dict[str, type[Transport]]] = {kind.name: kind for kind in (MrcTransport, RcTransport, UetTransport)}
 
 
 def slot_bytes(knobs: NicSettings, planes: int) -> int:

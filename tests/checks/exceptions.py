@@ -20,6 +20,7 @@ UNTWINNED: Final[dict[str, str]] = {
     "nicd/core/settings_onchip.py": "knobs only; test_settings shows defaults, bounds and relations",
     "nicd/core/settings_paths.py": "knobs only; test_settings shows defaults, bounds and relations",
     "nicd/core/settings_reliability.py": "knobs only; test_settings shows defaults, bounds and relations",
+    "nicd/core/settings_uet.py": "knobs only; test_settings shows defaults, bounds and relations",
     "nicd/core/settings_self_probe.py": "knobs only; test_settings shows defaults, bounds and relations",
     "orchestrator/measures/expectation.py": "records only; test_judge shows what each means",
     "orchestrator/runs/backend.py": "the interface of a bed: types only",

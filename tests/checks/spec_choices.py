@@ -12,6 +12,7 @@ from tests.checks.spec_choices_congestion import CONGESTION
 from tests.checks.spec_choices_frames import FRAMES
 from tests.checks.spec_choices_rc import RC
 from tests.checks.spec_choices_routed import ROUTED
+from tests.checks.spec_choices_uet import UET
 
 _FORMATS = (
     Choice(
@@ -393,6 +394,7 @@ CHOICES: Final = {
     "Reliability": _RELIABILITY,
     "Congestion and switches": CONGESTION,
     "RoCE and DCQCN": RC,
+    "UET": UET,
     "Switches of other fabrics": ROUTED,
     "State and memory": _STATE,
 }

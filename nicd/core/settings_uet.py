@@ -1,0 +1,80 @@
+"""Knobs of UET: delivery, congestion control, choice of entropies, credits, contexts.
+
+UEC 1.0 gives the packets and the two congestion controls; how a NIC chooses entropies it leaves open, and the values
+are those of the consortium's simulator. Owns names, units, defaults and bounds; relations are `nicd.core.settings`'.
+UET shares what MRC has for packet size, base RTT, time-outs, retries, acknowledgements, and the windows of NSCC. The
+number of entropies of a QP is the topology's `evs_per_qp`.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True)
+class UetKnobs:
+    """How a UET NIC delivers, chooses paths, and is granted credit."""
+
+    uet_mode: str = "rud"
+    """"rud": packets in any order, each sent again by itself; "rod": packets in order on one path per QP, and the
+    sender goes back to the first that is missing."""
+    uet_cc: str = "nscc"
+    """What limits a sender: "nscc", a window per plane and destination (`congestion` names it); "rccc", credits that
+    the receiver grants to its senders in turn; "both"; or "none"."""
+    uet_path: str = "reps"
+    """How entropies are chosen: "oblivious", one after another whatever happens; "bitmap", those that were marked,
+    trimmed or lost sit out turns; "reps", those of clean acknowledgements are used once more."""
+    uet_crc: str = "crc32"
+    """The sum at the end of packets: "crc32", "crc32c" as the public layout has it, which costs a hundred times the
+    computing time here, or "none", as with other protection: then damage is not noticed."""
+    uet_penalty_mark: int = 1
+    """With "bitmap": turns that an entropy sits out after a mark."""
+    uet_penalty_nack: int = 4
+    """After a packet of it was trimmed inside the fabric."""
+    uet_penalty_timeout: int = 15
+    """After a packet of it was lost without a word."""
+    uet_penalty_max: int = 15
+    """And at most, however often that happens."""
+    uet_reps_ring: int = 8
+    """With "reps": entropies of clean acknowledgements that are kept per plane."""
+    uet_reps_explore: int = 16
+    """Packets with entropies drawn anew, at the start and whenever freezing ends."""
+    uet_reps_freeze_ns: int = 10_000_000
+    """After a loss without a word a sender draws nothing new for so long, and uses kept entropies again and again."""
+    uet_reorder_ns: int = 0
+    """A packet is lost when one sent this much later has arrived, and `reorder_packets` were sent between the two.
+    Default 2.5 base RTT: above the largest difference of two paths whose queues trim at one bandwidth-delay product."""
+    uet_speculation_ppt: int = 1500
+    """With credits: what a sender that was idle may send before it is granted any, in thousandths of the
+    bandwidth-delay product; what is left of it is void at the first grant or NACK."""
+    uet_grant_packets: int = 4
+    """Full packets that a receiver grants to a sender before it turns to the next one."""
+    uet_contexts_max: int = 4096
+    """Contexts (PDCs) that a NIC holds as a target; a further one is answered by NO_PDC_AVAIL, and the initiator whose
+    context was silent longest is asked to close it."""
+
+
+DERIVED: Final[dict[str, float]] = {"uet_reorder_ns": 2.5}
+"""Default of each derived time, in base RTTs."""
+LEAST: Final[dict[str, int]] = dict.fromkeys(
+    (
+        "uet_penalty_mark", "uet_penalty_nack", "uet_penalty_timeout", "uet_reps_explore", "uet_reps_freeze_ns",
+        "uet_speculation_ppt",
+    ), 0,
+)  # fmt: skip
+"""Smallest value where it is not 1."""
+MOST: Final[dict[str, int]] = {
+    "uet_reps_ring": 1024,
+    "uet_penalty_max": 1 << 16,
+    "uet_grant_packets": 1024,
+    "uet_contexts_max": 60_000,
+    "uet_speculation_ppt": 1_000_000,
+}
+"""Largest value where there is one."""
+CHOICES: Final[dict[str, Collection[str]]] = {
+    "uet_mode": ("rud", "rod"),
+    "uet_cc": ("nscc", "rccc", "both", "none"),
+    "uet_path": ("oblivious", "bitmap", "reps"),
+    "uet_crc": ("crc32", "crc32c", "none"),
+}
+"""What a knob that is a name may be."""

@@ -1,0 +1,162 @@
+"""RCCC: what a receiver grants to its senders in turn, and what a sender may send of it.
+
+Owns both sides' counts. They run on the bytes that a packet takes on the wire, so that grants at the rate of the
+receiver's ports fill them and no more. Counts travel in units of 256 bytes, 24 bits, and only go up: a lost grant is
+made good by the next one.
+
+A sender that was idle begins with speculative credit and loses what is left of it at its first grant or NACK. It tells
+the receiver how far it wants to be granted; the receiver serves those that want more one after the other, some packets
+each. UEC 1.0 3.6.14 (RCCC).
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from mrcfabric.units import Instant
+from mrcfabric.wire.uet_layout import COUNT_MASK, CREDIT_UNIT
+from nicd.core.timers import Timer, Timers
+
+MOST_PRODUCTS: Final = 4
+"""A sender never wants more credit at a time than so many bandwidth-delay products."""
+_HALF: Final = (COUNT_MASK + 1) >> 1
+_NS: Final = 8_000_000_000
+
+
+class CreditSource:
+    """What one sender may send towards one destination."""
+
+    __slots__ = ("_first_bytes", "_idle", "_most_bytes", "granted", "left_bytes", "speculating")
+
+    def __init__(self, first_bytes: int, most_bytes: int) -> None:
+        """`first_bytes`: speculative credit of a sender that was idle; `most_bytes`: the most it ever asks for."""
+        # One packet may always leave: it tells the receiver what is wanted.
+        self._first_bytes = max(1, first_bytes)
+        self._most_bytes = most_bytes
+        self._idle = True
+        self.granted = 0
+        """All that was ever granted, in units."""
+        self.left_bytes = 0
+        """What may be sent now; a last packet may bring it below zero."""
+        self.speculating = False
+        """Whether that is speculative."""
+
+    @property
+    def open(self) -> bool:
+        """Whether a packet may leave."""
+        return self.left_bytes > 0 or self._idle
+
+    def spend(self, size: int) -> None:
+        """A packet of `size` bytes on the wire leaves."""
+        if self._idle:
+            self._idle = False
+            if self.left_bytes < self._first_bytes:
+                self.left_bytes = self._first_bytes
+                self.speculating = True
+        self.left_bytes -= size
+
+    def stop(self) -> None:
+        """A NACK or a grant has come: what is left of the speculation is void."""
+        if self.speculating:
+            self.speculating = False
+            self.left_bytes = min(self.left_bytes, 0)
+
+    def grant(self, count24: int) -> bool:
+        """All that was ever granted, as it came. Returns whether that is more than was known."""
+        more = (count24 - self.granted) & COUNT_MASK
+        if not 0 < more < _HALF:
+            return False
+        self.stop()
+        self.granted += more
+        self.left_bytes += more * CREDIT_UNIT
+        return True
+
+    def rest(self) -> None:
+        """Nothing is in flight and nothing waits: the next packet may speculate again."""
+        self._idle = True
+
+    def target(self, backlog_bytes: int) -> int:
+        """Up to where credit is wanted for so many bytes that wait, in units, 24 bits."""
+        wanted = min(backlog_bytes, self._most_bytes) - self.left_bytes
+        return self.granted + max(0, -(-wanted // CREDIT_UNIT)) & COUNT_MASK
+
+
+class _Claim:
+    """One sender, as its receiver knows it."""
+
+    __slots__ = ("granted", "send", "target", "waiting")
+
+    def __init__(self, send: Callable[[Instant, int], bool]) -> None:
+        self.send = send
+        """Sends a grant: all that was ever granted, 24 bits. False: it could not."""
+        self.granted = 0
+        self.target = 0
+        """In units, counting on from 0."""
+        self.waiting = False
+        """Whether it stands in the ring."""
+
+
+class Grantor:
+    """What one NIC grants to all its senders, at the rate of its ports."""
+
+    __slots__ = ("_claims", "_most", "_next_ns", "_quantum", "_rate_bps", "_ring", "_timer", "grants")
+
+    def __init__(self, timers: Timers, rate_bps: int, quantum_bytes: int, most_bytes: int) -> None:
+        """`quantum_bytes`: what a sender is granted at once; `most_bytes`: what any may want at a time."""
+        self._rate_bps = rate_bps
+        self._quantum = max(1, quantum_bytes // CREDIT_UNIT)
+        self._most = max(1, most_bytes // CREDIT_UNIT)
+        self._claims: dict[int, _Claim] = {}
+        self._ring: deque[_Claim] = deque()
+        self._next_ns: Instant = 0
+        """When the next grant may be made."""
+        self._timer = Timer(timers, self._grant)
+        self.grants = 0
+
+    def granted(self, sender: int) -> int:
+        """All that a sender was ever granted, 24 bits."""
+        claim = self._claims.get(sender)
+        return 0 if claim is None else claim.granted & COUNT_MASK
+
+    def wants(self, now: Instant, sender: int, target24: int, send: Callable[[Instant, int], bool]) -> None:
+        """A sender says up to where it wants credit; `send` carries a grant to it."""
+        claim = self._claims.get(sender)
+        if claim is None:
+            claim = self._claims[sender] = _Claim(send)
+        claim.send = send
+        ahead = (target24 - claim.target) & COUNT_MASK
+        if ahead < _HALF:
+            # Whatever a peer says: no more than it can have use for.
+            claim.target = max(claim.target, min(claim.target + ahead, claim.granted + self._most))
+        if claim.target > claim.granted and not claim.waiting:
+            claim.waiting = True
+            self._ring.append(claim)
+            self._timer.set_by(max(now, self._next_ns))
+
+    def repeat(self, now: Instant, sender: int) -> None:
+        """A sender asks how much it was granted."""
+        claim = self._claims.get(sender)
+        if claim is not None:
+            claim.send(now, claim.granted & COUNT_MASK)
+
+    def forget(self, sender: int) -> None:
+        """A sender is gone."""
+        claim = self._claims.pop(sender, None)
+        if claim is not None and claim.waiting:
+            self._ring.remove(claim)
+
+    def _grant(self, now: Instant) -> None:
+        if not self._ring:
+            return
+        claim = self._ring.popleft()
+        units = min(self._quantum, claim.target - claim.granted)
+        claim.granted += units
+        claim.send(now, claim.granted & COUNT_MASK)
+        self.grants += 1
+        if claim.target > claim.granted:
+            self._ring.append(claim)
+        else:
+            claim.waiting = False
+        self._next_ns = now + max(1, units * CREDIT_UNIT * _NS // self._rate_bps)
+        if self._ring:
+            self._timer.set(self._next_ns)

@@ -1,0 +1,333 @@
+"""A UET endpoint with the face of a QP: its state, its peer, the context it opens, those that its peer has opened.
+
+Owns the wiring of initiator, planes and targets, and the closing of contexts. `nicd.core.qp_state` has the states; a
+UET endpoint has none, so RTR and RTS only say who may receive and who may send. UEC PDS (contexts, CLOSE).
+"""
+
+from typing import Final, Protocol
+
+from mrcfabric.errors import RefusedError
+from mrcfabric.rng import Rng
+from mrcfabric.units import Instant
+from mrcfabric.wire.uet_layout import CONTROL_CLOSE, FLAG_AR, FLAG_RETX, FLAG_ROD, FLAG_SYN, PSN_MASK_UET
+from nicd.core.board import Board
+from nicd.core.commands import ConnectQp, PostWrite
+from nicd.core.events import STATUS_FLUSHED, QpChange
+from nicd.core.qp_state import NEXT_STATES, QpState
+from nicd.core.timers import Timer
+from nicd.core.uet.contexts import Contexts
+from nicd.core.uet.initiator import Initiator
+from nicd.core.uet.peer import UetPeer
+from nicd.core.uet.planes import Planes
+from nicd.core.uet.refusals import Refusals
+from nicd.core.uet.target import Target
+from nicd.core.uet.uet_stats import UetStats
+
+_MESSAGE_MAX: Final = (1 << 32) - 1
+_CLOSES_MAX: Final = 7
+"""A CLOSE is sent again so often; the target forgets the context by itself when it needs the room."""
+
+
+class Closing:
+    """A context whose initiator is gone: it sends CLOSE until it is answered."""
+
+    def __init__(
+        self, board: Board, uet: UetStats, contexts: Contexts, peer: UetPeer, pdcid: int, dpdcid: int, psn: int,
+        entropy: int, port: int,
+    ) -> None:  # fmt: skip
+        self._board = board
+        self._uet = uet
+        self._contexts = contexts
+        self.peer = peer
+        self.pdcid = pdcid
+        self.initiates = True
+        self._dpdcid = dpdcid
+        self._psn = psn
+        self._entropy = entropy
+        self._port = port
+        self._tries = 0
+        self._timer = Timer(board.timers, self._send)
+
+    def begin(self, now: Instant) -> None:
+        """Send the first CLOSE."""
+        self._send(now)
+
+    def _send(self, now: Instant) -> None:
+        if self._tries > _CLOSES_MAX:
+            self.end()
+            return
+        settings = self._board.settings
+        flags = FLAG_AR | (FLAG_RETX if self._tries else 0) | (FLAG_ROD if settings.uet_mode == "rod" else 0)
+        packet = self.peer.template.control(
+            self._entropy, CONTROL_CLOSE, flags, self._psn & PSN_MASK_UET, self.pdcid, self._dpdcid
+        )
+        self.peer.send(now, self._port, packet)
+        self._timer.set(now + (settings.rto_ns << self._tries))
+        self._tries += 1
+
+    def end(self) -> None:
+        """The target has answered, or never will."""
+        self._timer.cancel()
+        self._contexts.leave(self.pdcid)
+        self._uet.contexts_closed += 1
+
+
+class Shared(Protocol):
+    """What QPs share of their NIC."""
+
+    uet: UetStats
+    contexts: Contexts
+
+    def forget_target(self, target: Target) -> None:
+        """A target's context is gone."""
+        ...
+
+
+class UetLink:
+    """A connected QP: what the scheduler asks of it (`nicd.core.scheduler.Sender`), and its contexts."""
+
+    __slots__ = (
+        "_board", "_qp", "_shared", "has_packet", "initiates", "initiator", "pdcid", "peer", "peer_index", "peer_qpn",
+        "placed_before", "planes", "qpn", "refusals", "targets", "waiting",
+    )  # fmt: skip
+
+    def __init__(self, qp: "UetQp", board: Board, shared: Shared, request: ConnectQp, peer: UetPeer) -> None:
+        self._board = board
+        self._qp = qp
+        self._shared = shared
+        self.qpn = qp.qpn
+        self.peer = peer
+        self.peer_index = request.peer_index
+        self.peer_qpn = request.peer_qpn
+        self.waiting = False
+        self.pdcid = 0
+        self.initiates = True
+        config = board.config
+        rng = Rng(config.seed, config.name, "uet", qp.qpn, request.peer_index, request.peer_qpn)
+        self.planes = Planes(board, shared.uet, peer, rng, self.window_moved)
+        # The PSN of 24 bits that a controller gives is the upper part of one of 32.
+        psn = request.psn_send << 8
+        self.initiator = Initiator(self, board, shared.uet, peer, self.planes, psn)
+        self.placed_before = 0
+        """Payload written through contexts that are closed."""
+        self.refusals = Refusals(self, self.initiator, peer, self.planes, shared.uet)
+        self.targets: dict[int, Target] = {}
+        """PDCID of ours -> context that the peer opened to this QP."""
+        # The scheduler calls this for every packet: bind it here, which saves a call.
+        self.has_packet = self.initiator.has_packet
+        peer.sharing.append(self)
+
+    # -- what the scheduler and the peer ask
+
+    def open_ports(self) -> int:
+        """Bit p: a packet may leave by port p now."""
+        planes = self.peer.windows.open & self.planes.usable(self._board.ports.carrier)
+        return self.peer.ports.ports_of[planes]
+
+    def emit(self, now: Instant, ports: int) -> tuple[int, bytearray]:
+        """The next packet, on the plane whose turn it is, for one of `ports`."""
+        peer = self.peer
+        mask = peer.ports.planes_of[ports] & peer.windows.open & self.planes.usable(self._board.ports.carrier)
+        plane = self.planes.take(mask)
+        port = peer.ports.port[plane]
+        return port, self.initiator.emit(now, plane, port)
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Payload that is still to be sent, or to be sent again."""
+        return self.initiator.waiting_bytes
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is out and nothing waits."""
+        return self.initiator.idle
+
+    def credit_wanted(self) -> int | None:
+        """Up to where credit is wanted, if packets wait for nothing else; None: they do not."""
+        credit = self.peer.credit
+        if credit is None or credit.open or not self.initiator.waiting_bytes:
+            return None
+        return self.peer.credit_target()
+
+    # -- contexts
+
+    def begin(self) -> int:
+        """Open a context, or open it anew under another PDCID."""
+        if self.pdcid:
+            self._shared.contexts.leave(self.pdcid)
+        self._shared.uet.contexts_opened += 1
+        return self._shared.contexts.enter(self)
+
+    def close(self, now: Instant) -> None:
+        """Give up the context that this QP opened; its target is told until it answers."""
+        pdcid, self.pdcid = self.pdcid, 0
+        if not pdcid:
+            return
+        initiator = self.initiator
+        if not initiator.dpdcid:
+            # Nobody has answered: there is nobody to tell.
+            self._shared.contexts.leave(pdcid)
+            return
+        plane = self.planes.take(self.planes.usable(self._board.ports.carrier) or 1)
+        closing = Closing(
+            self._board, self._shared.uet, self._shared.contexts, self.peer, pdcid, initiator.dpdcid,
+            initiator.psn_next, self.planes.any_entropy(now, plane), self.peer.ports.port[plane],
+        )  # fmt: skip
+        self._shared.contexts.replace(pdcid, closing)
+        closing.begin(now)
+
+    def asked_to_close(self, now: Instant) -> None:
+        """The target wants its room back: close the context if nothing is out; the next packet opens another."""
+        if self.initiator.idle and self.pdcid:
+            self.close(now)
+            self.initiator.renew()
+
+    def control(self, now: Instant, kind: int, psn: int, payload: int, opaque: int) -> None:
+        """Send a control packet on the context, by any plane."""
+        usable = self.planes.usable(self._board.ports.carrier)
+        if not usable:
+            return
+        plane = self.planes.take(usable)
+        flags, third = (FLAG_ROD if self.initiator.ordered else 0), self.initiator.dpdcid
+        if not third:
+            flags |= FLAG_SYN
+        packet = self.peer.template.control(
+            self.planes.any_entropy(now, plane), kind, flags, psn, self.pdcid or self.begin(), third, payload, opaque
+        )
+        self.peer.send(now, self.peer.ports.port[plane], packet)
+
+    # -- the QP
+
+    def window_moved(self) -> None:
+        """A packet may leave now that could not before."""
+        self._board.scheduler.wake(self)
+
+    def fail(self, now: Instant, status: str, reason: str) -> None:
+        """The QP goes to ERROR."""
+        self._qp.fail(now, status, reason)
+
+    def post(self, now: Instant, work: PostWrite) -> None:
+        """Take a WRITE. RefusedError when it cannot be done."""
+        if not 0 < work.length <= _MESSAGE_MAX:
+            raise RefusedError(f"a message of {work.length} bytes; possible are 1 to 2**32 - 1")
+        if work.imm is not None and not 0 <= work.imm < 1 << 32:
+            raise RefusedError(f"{work.imm} is no immediate of 32 bits")
+        if not 0 <= work.r_key < 1 << 32 or not 0 <= work.remote_va <= (1 << 64) - work.length:
+            raise RefusedError("R_Key or remote address out of range")
+        limit = self._board.settings.work_requests_max
+        if self.initiator.unfinished >= limit:
+            raise RefusedError(f"QP {self.qpn} has {limit} unfinished messages")
+        region = self._board.memory.find(work.local_region)
+        self.initiator.post(now, work, region, region.read(work.local_va, work.length))
+
+    def stop(self, now: Instant, status: str) -> None:
+        """The QP has failed or is destroyed."""
+        self._board.scheduler.forget(self)
+        if self in self.peer.sharing:
+            self.peer.sharing.remove(self)
+        self.initiator.flush(now, status, STATUS_FLUSHED)
+        self.planes.stop()
+        self.close(now)
+        for target in list(self.targets.values()):
+            self._shared.forget_target(target)
+        self.peer.wake()
+
+    @property
+    def bytes_placed(self) -> int:
+        """Payload that has been written through this QP."""
+        return self.placed_before + sum(target.bytes_placed for target in self.targets.values())
+
+    def record(self) -> dict[str, int | str]:
+        """The connected part of a row of the table of QPs."""
+        initiator = self.initiator
+        targets = self.targets.values()
+        credit = self.peer.credit
+        return {
+            "peer_index": self.peer_index,
+            "peer_qpn": self.peer_qpn,
+            "unfinished": initiator.unfinished,
+            "inflight_packets": len(initiator.table.by_psn),
+            **self.peer.windows.record(),
+            "psn_next": initiator.psn_next,
+            "cack": initiator.table.cack,
+            "pdcid": self.pdcid,
+            "dpdcid": initiator.dpdcid,
+            "targets": len(targets),
+            "out_of_order": sum(target.early for target in targets),
+            "bytes_placed": self.bytes_placed,
+            "duplicates": sum(target.duplicates for target in targets),
+            "planes": self.planes.usable(self._board.ports.carrier),
+            "credit_bytes": 0 if credit is None else credit.left_bytes,
+        }
+
+
+class UetQp:
+    """One QP. `link` is None until it is connected."""
+
+    __slots__ = ("_board", "_setup", "_shared", "link", "qpn", "reason", "state")
+
+    def __init__(self, board: Board, shared: Shared, qpn: int, now: Instant) -> None:
+        self._board = board
+        self._shared = shared
+        self._setup = Timer(board.timers, self._setup_over)
+        self.qpn = qpn
+        self.state = QpState.RESET
+        self.reason = ""
+        """Why the last state was entered."""
+        self.link: UetLink | None = None
+        self.enter(now, QpState.INIT, "created")
+
+    def enter(self, now: Instant, state: QpState, reason: str) -> None:
+        """Change state. RefusedError when the table does not allow it."""
+        before = self.state.name.lower()
+        if state not in NEXT_STATES[self.state]:
+            raise RefusedError(f"QP {self.qpn} cannot go from {before} to {state.name.lower()}")
+        self._board.tell(QpChange(now, self.qpn, before, state.name.lower(), reason))
+        self.state = state
+        self.reason = reason
+        limit_ns = self._board.settings.setup_timeout_ns
+        if limit_ns and state < QpState.RTS:
+            self._setup.set(now + limit_ns)
+        else:
+            self._setup.cancel()
+
+    def connect(self, now: Instant, request: ConnectQp, peer: UetPeer) -> None:
+        """Learn the peer, move to RTR: from now on this QP receives."""
+        self.enter(now, QpState.RTR, "connected")
+        self.link = UetLink(self, self._board, self._shared, request, peer)
+
+    def post(self, now: Instant, work: PostWrite) -> None:
+        """Take a WRITE. RefusedError when it cannot be done."""
+        if self.link is None or self.state != QpState.RTS:
+            raise RefusedError(f"QP {self.qpn} is in state {self.state.name.lower()}, not rts")
+        self.link.post(now, work)
+
+    def fail(self, now: Instant, status: str, reason: str) -> None:
+        """Go to ERROR: the oldest message ends with `status`, the others are flushed."""
+        if self.state == QpState.ERROR:
+            return
+        self.enter(now, QpState.ERROR, reason)
+        if self.link is None:
+            return
+        self._board.stats.qp_errors += 1
+        if self._board.host is not None:
+            self._board.host.qp_failed(now, self.qpn, reason)
+        self.link.stop(now, status)
+
+    def forget(self, now: Instant) -> None:
+        """The QP is destroyed."""
+        self._setup.cancel()
+        if self.link is not None:
+            self.link.stop(now, STATUS_FLUSHED)
+
+    def record(self) -> dict[str, int | str]:
+        """One row of the table of QPs."""
+        row: dict[str, int | str] = {"qpn": self.qpn, "state": self.state.name.lower(), "reason": self.reason}
+        if self.link is not None:
+            row |= self.link.record()
+        return row
+
+    def _setup_over(self, now: Instant) -> None:
+        # A QP that only receives need not be RTS.
+        if self.link is None or not self.link.bytes_placed:
+            self.fail(now, STATUS_FLUSHED, f"setup_timeout_in_{self.state.name.lower()}")

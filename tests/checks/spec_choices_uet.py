@@ -1,0 +1,71 @@
+"""The rows of `spec_choices` that are about UET: no MRC, but the same daemons."""
+
+from tests.checks.choice import DEVIATION, NIC, NOT_DONE, OPTION, UNKNOWN, Choice
+from tests.checks.choice import of as _of
+
+UET = (
+    Choice(
+        "UET: where its layouts come from",
+        UNKNOWN,
+        "The text of UEC 1.0 was not at hand. Three public layouts agree on every field that is used here; UDP port "
+        "4793 is the dissector's. Stock dissectors of this project's tests do not know UET, so that no outside program "
+        "checks the bytes.",
+    ),
+    Choice(
+        "UET: delivery",
+        OPTION,
+        "Unordered (RUD); ordered (ROD) goes back to the first that is missing, on one plane and one entropy.",
+        _of(NIC, "uet_mode"),
+    ),
+    Choice(
+        "UET: the sum at the end of a packet",
+        DEVIATION,
+        "CRC-32 over everything behind UDP. The public layout has CRC-32C in that place, which is a value of the "
+        "setting and costs a hundred times as much in Python.",
+        _of(NIC, "uet_crc"),
+    ),
+    Choice(
+        "UET: which contexts QPs use",
+        OPTION,
+        "Each QP opens one of its own with its first data packet, and closes it when it is destroyed or when its "
+        "target asks; a target takes so many. A QP number is PIDonFEP and resource index; all NICs are one job.",
+        _of(NIC, "uet_contexts_max"),
+    ),
+    Choice(
+        "UET: when a message is complete",
+        DEVIATION,
+        "At the initiator with its response, or when all its packets are acknowledged. At the target immediates are "
+        "handed over in the order of PSNs, on which programs rely; UET orders nothing between messages.",
+    ),
+    Choice(
+        "UET: what limits a sender",
+        OPTION,
+        "NSCC, the same windows as MRC's; credits (RCCC) that a receiver grants in turn at the rate of its ports, some "
+        "packets at a time, in bytes on the wire; or both. A sender that was idle begins with speculative credit, of "
+        "which the rest is void at the first grant or NACK. Idle senders are granted nothing.",
+        _of(NIC, "uet_cc", "uet_speculation_ppt", "uet_grant_packets"),
+    ),
+    Choice(
+        "UET: how entropies are chosen",
+        OPTION,
+        "UEC leaves it to the NIC. Figures are those of the consortium's simulator and of REPS. Each plane has a "
+        "choice of its own; a plane that was silent while others delivered is left for an RTO, and for twice as long each "
+        "time again, because UET has no word for the loss of a peer's port.",
+        _of(
+            NIC, "uet_path", "uet_penalty_mark", "uet_penalty_nack", "uet_penalty_timeout", "uet_penalty_max",
+            "uet_reps_ring", "uet_reps_explore", "uet_reps_freeze_ns",
+        ),
+    ),
+    Choice(
+        "UET: when a packet is lost",
+        UNKNOWN,
+        "When one that left so much later has arrived, when the answer to a probe does not show it, or after the time "
+        "of MRC's time-outs, whose retries it also has.",
+        _of(NIC, "uet_reorder_ns"),
+    ),
+    Choice(
+        "UET: READ, SEND, atomics, RUDI, UUD, encryption, rendezvous, OCCC, negotiation, the receiver's penalty",
+        NOT_DONE,
+        "No document uses them. Small and medium requests are parsed, and no NIC here sends them.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,137 @@
+"""Credits: what a sender may send of them, and in which turn and at which pace a receiver grants them."""
+
+from mrcfabric.units import NEVER
+from nicd.core.timers import Timers
+from nicd.core.uet.credits import CreditSource, Grantor
+
+UNIT = 256
+
+
+def test_a_sender_that_was_idle_speculates_and_loses_the_rest_at_the_first_grant() -> None:
+    credit = CreditSource(10_000, 20_000)
+    assert credit.open
+    credit.spend(4_000)
+    assert (credit.left_bytes, credit.speculating) == (6_000, True)
+    assert credit.grant(10)
+    assert (credit.left_bytes, credit.speculating) == (10 * UNIT, False)
+    credit.spend(4_000)
+    assert not credit.open
+    assert credit.left_bytes == 10 * UNIT - 4_000, "the last packet may go below"
+
+
+def test_or_at_the_first_nack() -> None:
+    credit = CreditSource(10_000, 20_000)
+    credit.spend(4_000)
+    credit.stop()
+    assert not credit.open
+    credit.stop()
+    credit.rest()
+    assert credit.open
+    credit.spend(4_000)
+    assert credit.left_bytes == 6_000
+
+
+def test_what_was_granted_is_no_speculation() -> None:
+    credit = CreditSource(1_000, 20_000)
+    credit.grant(100)
+    credit.spend(1_000)
+    credit.stop()
+    assert credit.left_bytes == 100 * UNIT - 1_000
+
+
+def test_one_packet_may_always_leave_first() -> None:
+    credit = CreditSource(0, 20_000)
+    assert credit.open
+    credit.spend(4_000)
+    assert not credit.open
+
+
+def test_grants_count_up_and_wrap_and_old_ones_say_nothing() -> None:
+    credit = CreditSource(0, 1 << 40)
+    credit.granted = 0xFFFFFE
+    assert credit.grant(2)
+    assert (credit.granted, credit.left_bytes) == (0x1000002, 4 * UNIT)
+    assert not credit.grant(2)
+    assert not credit.grant(1)
+    assert credit.target(0) == 2
+    assert credit.target(4 * UNIT) == 2, "what is there is not asked for"
+    assert credit.target(4 * UNIT + 1) == 3
+
+
+def test_a_target_is_bounded() -> None:
+    credit = CreditSource(0, 2_560)
+    assert credit.target(1 << 30) == 10
+
+
+class Told:
+    def __init__(self) -> None:
+        self.grants: list[tuple[int, int]] = []
+
+    def send(self, now: int, count: int) -> bool:
+        self.grants.append((now, count))
+        return True
+
+
+def run(timers: Timers, until: int) -> None:
+    while timers.next_ns() <= until:
+        timers.fire(timers.next_ns())
+
+
+def test_senders_are_served_in_turn_at_the_rate_of_the_ports() -> None:
+    timers = Timers()
+    # 8 Gb/s is a byte per nanosecond: a quantum of 1,024 bytes takes 1,024 ns.
+    grantor = Grantor(timers, 8_000_000_000, 1024, 1 << 30)
+    told = [Told() for _ in range(3)]
+    for number, one in enumerate(told):
+        grantor.wants(100, number, 10, one.send)
+    run(timers, 100_000)
+    first = 100
+    assert told[0].grants == [(first, 4), (first + 3 * 1024, 8), (first + 6 * 1024, 10)]
+    assert told[1].grants == [(first + 1024, 4), (first + 4 * 1024, 8), (first + 6 * 1024 + 512, 10)]
+    assert told[2].grants[-1] == (first + 7 * 1024, 10)
+    assert timers.next_ns() == NEVER
+    assert grantor.grants == 9
+    assert [grantor.granted(number) for number in range(4)] == [10, 10, 10, 0]
+
+
+def test_n_senders_that_always_want_more_get_the_same() -> None:
+    timers = Timers()
+    grantor = Grantor(timers, 100_000_000_000, 16_384, 1 << 40)
+    told = [Told() for _ in range(7)]
+    for number, one in enumerate(told):
+        grantor.wants(number, number, 1 << 20, one.send)
+    run(timers, 1_000_000)
+    counts = [one.grants[-1][1] for one in told]
+    assert max(counts) - min(counts) <= 64
+    assert abs(sum(counts) * UNIT - 12_500_000) < 3 * 16_384
+
+
+def test_targets_only_go_up_and_are_repeated_on_demand() -> None:
+    timers = Timers()
+    grantor = Grantor(timers, 8_000_000_000, 1 << 20, 1 << 30)
+    told = Told()
+    grantor.repeat(0, 5)
+    grantor.wants(0, 5, 10, told.send)
+    run(timers, 10)
+    grantor.wants(20, 5, 4, told.send)
+    run(timers, 100_000)
+    assert told.grants == [(0, 10)]
+    grantor.repeat(200_000, 5)
+    assert told.grants[-1] == (200_000, 10)
+    grantor.wants(300_000, 5, 12, told.send)
+    grantor.forget(5)
+    run(timers, 400_000)
+    assert told.grants[-1] == (200_000, 10)
+    assert grantor.granted(5) == 0
+
+
+def test_nobody_is_granted_more_than_it_can_use() -> None:
+    timers = Timers()
+    grantor = Grantor(timers, 8_000_000_000, 1 << 20, 2_560)
+    told = Told()
+    grantor.wants(0, 5, 0x7FFFFF, told.send)
+    run(timers, 1_000_000)
+    assert told.grants == [(0, 10)]
+    grantor.wants(1_000_000, 5, 15, told.send)
+    run(timers, 2_000_000)
+    assert told.grants[-1] == (1_000_000, 15)

@@ -1,0 +1,110 @@
+"""A UET endpoint with the face of a QP: states, refusals, and how contexts are closed."""
+
+import pytest
+
+from mrcfabric.wire.uet_layout import CONTROL_CLOSE
+from nicd.core.commands import CreateQp, DestroyQp, ModifyQp, PostWrite
+from nicd.core.events import CommandDone
+from tests.nicd.core.uet.pipe import QPN_A, QPN_B, R_KEY, SOURCE_REGION, SOURCE_VA, TARGET_VA, Pipe, Seen
+
+
+def errors(pipe: Pipe, side: int = 0) -> list[str]:
+    return [event.error for event in pipe.events[side] if isinstance(event, CommandDone) and event.error]
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"length": 0}, "a message of 0 bytes"), ({"length": 1 << 32}, "a message of"), ({"imm": 1 << 32}, "immediate"),
+        ({"r_key": 1 << 32}, "R_Key"), ({"remote_va": (1 << 64) - 1}, "address"), ({"local_region": 9}, "region 9"),
+        ({"local_va": 0}, "not inside"), ({"qpn": 7}, "no QP 7"),
+    ],
+)  # fmt: skip
+def test_a_write_that_cannot_be_is_refused(change: dict[str, int], text: str) -> None:
+    pipe = Pipe()
+    values = {"token": 0, "qpn": QPN_A, "wr_id": 1, "local_region": SOURCE_REGION, "local_va": SOURCE_VA, "length": 100,
+              "remote_va": TARGET_VA, "r_key": R_KEY}  # fmt: skip
+    pipe.command(0, 10, PostWrite(**(values | change)))
+    pipe.run(10_000)
+    assert text in errors(pipe)[0]
+    assert not pipe.data()
+
+
+def test_no_more_messages_than_the_setting_allows() -> None:
+    pipe = Pipe(work_requests_max=3)
+    for number in range(5):
+        pipe.write(100, wr_id=number)
+    pipe.run(100_000)
+    assert [text for text in errors(pipe) if "3 unfinished" in text] == errors(pipe)
+    assert len(errors(pipe)) == 2
+    assert len(pipe.completions()) == 3
+
+
+def test_a_destroyed_qp_closes_its_context() -> None:
+    pipe = Pipe()
+    pipe.write(20_000)
+    pipe.run(100_000)
+    assert (pipe.counter(0, "uet", "contexts"), pipe.counter(1, "uet", "targets")) == (1, 1)
+    pipe.command(0, 100_010, DestroyQp(0, QPN_A))
+    pipe.run(1_000_000)
+    closes = [seen for seen in pipe.sent(0) if seen.is_control]
+    assert [seen.peeked[3] for seen in closes] == [CONTROL_CLOSE]
+    assert (pipe.counter(0, "uet", "contexts"), pipe.counter(1, "uet", "targets")) == (0, 0)
+    assert pipe.counter(0, "uet", "contexts_closed") == 1
+    assert pipe.nics[1].qp_table()[0]["bytes_placed"] == 20_000, "counted on"
+    assert pipe.quiet
+
+
+@pytest.mark.parametrize("lost", [1, 3, 20])
+def test_a_close_is_sent_again_until_it_is_answered(lost: int) -> None:
+    gone: list[int] = []
+
+    def fate(at_ns: int, side: int, seen: Seen) -> bool:
+        if at_ns > 100_000 and len(gone) < lost:
+            gone.append(at_ns)
+            return False
+        return True
+
+    pipe = Pipe(fate)
+    pipe.write(20_000)
+    pipe.run(100_000)
+    pipe.command(0, 100_010, DestroyQp(0, QPN_A))
+    pipe.run(1_000_000_000)
+    assert pipe.counter(0, "uet", "contexts") == 0
+    assert len(gone) == min(lost, 8)
+    assert pipe.quiet
+
+
+def test_closing_what_the_target_forgot() -> None:
+    pipe = Pipe()
+    pipe.write(20_000)
+    pipe.run(100_000)
+    pipe.command(1, 100_005, DestroyQp(0, QPN_B))
+    pipe.command(0, 100_010, DestroyQp(0, QPN_A))
+    pipe.run(1_000_000)
+    assert pipe.counter(0, "uet", "contexts") == pipe.counter(1, "uet", "contexts") == 0
+    assert pipe.quiet
+
+
+def test_states_and_rows() -> None:
+    pipe = Pipe()
+    pipe.write(20_000)
+    pipe.run(100_000)
+    row = pipe.nics[0].qp_table()[0]
+    assert (row["qpn"], row["state"], row["peer_qpn"], row["unfinished"]) == (QPN_A, "rts", QPN_B, 0)
+    assert row["pdcid"] == pipe.link(0).pdcid > 0
+    assert row["dpdcid"] in pipe.link(1).targets
+    pipe.command(0, 100_010, ModifyQp(0, QPN_A, "error"))
+    pipe.command(0, 100_011, PostWrite(0, QPN_A, 1, SOURCE_REGION, SOURCE_VA, 10, TARGET_VA, R_KEY))
+    pipe.run(200_000)
+    assert pipe.nics[0].qp_table()[0]["state"] == "error"
+    assert "state error" in errors(pipe)[0]
+    assert pipe.counter(1, "uet", "targets") == 0
+
+
+def test_a_qp_that_stays_in_set_up_fails_with_a_reason() -> None:
+    pipe = Pipe(setup_timeout_ns=5_000, connect=False)
+
+    pipe.command(0, 5, CreateQp(0, 50))
+    pipe.run(20_000)
+    assert pipe.errors()[0].reason == "setup_timeout_in_init"
