@@ -47,6 +47,9 @@ class UetKnobs:
     uet_speculation_ppt: int = 1500
     """With credits: what a sender that was idle may send before it is granted any, in thousandths of the
     bandwidth-delay product; what is left of it is void at the first grant or NACK."""
+    uet_idle_ppt: int = 1000
+    """Credit that a receiver lets a sender have that wants none, while nobody wants more, in thousandths of the
+    bandwidth-delay product; 0: none."""
     uet_grant_packets: int = 4
     """Full packets that a receiver grants to a sender before it turns to the next one."""
     uet_contexts_max: int = 4096
@@ -59,7 +62,7 @@ DERIVED: Final[dict[str, float]] = {"uet_reorder_ns": 2.5}
 LEAST: Final[dict[str, int]] = dict.fromkeys(
     (
         "uet_penalty_mark", "uet_penalty_nack", "uet_penalty_timeout", "uet_reps_explore", "uet_reps_freeze_ns",
-        "uet_speculation_ppt",
+        "uet_speculation_ppt", "uet_idle_ppt",
     ), 0,
 )  # fmt: skip
 """Smallest value where it is not 1."""
@@ -69,6 +72,7 @@ MOST: Final[dict[str, int]] = {
     "uet_grant_packets": 1024,
     "uet_contexts_max": 60_000,
     "uet_speculation_ppt": 1_000_000,
+    "uet_idle_ppt": 1_000_000,
 }
 """Largest value where there is one."""
 CHOICES: Final[dict[str, Collection[str]]] = {

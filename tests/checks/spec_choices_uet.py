@@ -42,15 +42,16 @@ UET = (
         OPTION,
         "NSCC, the same windows as MRC's; credits (RCCC) that a receiver grants in turn at the rate of its ports, some "
         "packets at a time, in bytes on the wire; or both. A sender that was idle begins with speculative credit, of "
-        "which the rest is void at the first grant or NACK. Idle senders are granted nothing.",
-        _of(NIC, "uet_cc", "uet_speculation_ppt", "uet_grant_packets"),
+        "which the rest is void at the first grant or NACK. While nobody wants more, senders that want nothing are "
+        "granted something to begin with.",
+        _of(NIC, "uet_cc", "uet_speculation_ppt", "uet_idle_ppt", "uet_grant_packets"),
     ),
     Choice(
         "UET: how entropies are chosen",
         OPTION,
         "UEC leaves it to the NIC. Figures are those of the consortium's simulator and of REPS. Each plane has a "
-        "choice of its own; a plane that was silent while others delivered is left for an RTO, and for twice as long each "
-        "time again, because UET has no word for the loss of a peer's port.",
+        "choice of its own; a plane that was silent while others delivered is left for an RTO, and for twice as long "
+        "each time again, because UET has no word for the loss of a peer's port.",
         _of(
             NIC, "uet_path", "uet_penalty_mark", "uet_penalty_nack", "uet_penalty_timeout", "uet_penalty_max",
             "uet_reps_ring", "uet_reps_explore", "uet_reps_freeze_ns",

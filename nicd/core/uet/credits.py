@@ -6,7 +6,8 @@ made good by the next one.
 
 A sender that was idle begins with speculative credit and loses what is left of it at its first grant or NACK. It tells
 the receiver how far it wants to be granted; the receiver serves those that want more one after the other, some packets
-each. UEC 1.0 3.6.14 (RCCC).
+each. While nobody wants more, it serves those that want nothing, until each has some credit to begin with. UEC 1.0
+3.6.14 (RCCC).
 """
 
 from collections import deque
@@ -26,10 +27,10 @@ _NS: Final = 8_000_000_000
 class CreditSource:
     """What one sender may send towards one destination."""
 
-    __slots__ = ("_first_bytes", "_idle", "_most_bytes", "granted", "left_bytes", "speculating")
+    __slots__ = ("_first_bytes", "_idle", "_most_bytes", "granted", "left_bytes", "spare_bytes")
 
     def __init__(self, first_bytes: int, most_bytes: int) -> None:
-        """`first_bytes`: speculative credit of a sender that was idle; `most_bytes`: the most it ever asks for."""
+        """`first_bytes`: what a sender that was idle may send at once; `most_bytes`: the most it ever asks for."""
         # One packet may always leave: it tells the receiver what is wanted.
         self._first_bytes = max(1, first_bytes)
         self._most_bytes = most_bytes
@@ -37,36 +38,38 @@ class CreditSource:
         self.granted = 0
         """All that was ever granted, in units."""
         self.left_bytes = 0
-        """What may be sent now; a last packet may bring it below zero."""
-        self.speculating = False
-        """Whether that is speculative."""
+        """What is left of it; the last packet may bring it below zero."""
+        self.spare_bytes = 0
+        """What may be sent besides, by speculation."""
 
     @property
     def open(self) -> bool:
         """Whether a packet may leave."""
-        return self.left_bytes > 0 or self._idle
+        return self.left_bytes > 0 or self.spare_bytes > 0 or self._idle
 
     def spend(self, size: int) -> None:
         """A packet of `size` bytes on the wire leaves."""
         if self._idle:
             self._idle = False
-            if self.left_bytes < self._first_bytes:
-                self.left_bytes = self._first_bytes
-                self.speculating = True
-        self.left_bytes -= size
+            self.spare_bytes = max(0, self._first_bytes - max(0, self.left_bytes))
+        if self.left_bytes > 0:
+            self.left_bytes -= size
+            return
+        self.spare_bytes -= size
+        if self.spare_bytes < 0:
+            self.left_bytes += self.spare_bytes
+            self.spare_bytes = 0
 
-    def stop(self) -> None:
-        """A NACK or a grant has come: what is left of the speculation is void."""
-        if self.speculating:
-            self.speculating = False
-            self.left_bytes = min(self.left_bytes, 0)
+    def stop(self) -> bool:
+        """A NACK or a grant has come: what is left of the speculation is void. Returns whether anything was."""
+        spare, self.spare_bytes = self.spare_bytes, 0
+        return spare > 0
 
     def grant(self, count24: int) -> bool:
         """All that was ever granted, as it came. Returns whether that is more than was known."""
         more = (count24 - self.granted) & COUNT_MASK
         if not 0 < more < _HALF:
             return False
-        self.stop()
         self.granted += more
         self.left_bytes += more * CREDIT_UNIT
         return True
@@ -74,17 +77,18 @@ class CreditSource:
     def rest(self) -> None:
         """Nothing is in flight and nothing waits: the next packet may speculate again."""
         self._idle = True
+        self.spare_bytes = 0
 
     def target(self, backlog_bytes: int) -> int:
-        """Up to where credit is wanted for so many bytes that wait, in units, 24 bits."""
-        wanted = min(backlog_bytes, self._most_bytes) - self.left_bytes
-        return self.granted + max(0, -(-wanted // CREDIT_UNIT)) & COUNT_MASK
+        """Up to where credit is wanted for so many bytes that wait, in units, 24 bits: what is left counts."""
+        wanted = min(backlog_bytes, self._most_bytes) - self.left_bytes - self.spare_bytes
+        return self.granted - -wanted // CREDIT_UNIT & COUNT_MASK
 
 
 class _Claim:
     """One sender, as its receiver knows it."""
 
-    __slots__ = ("granted", "send", "target", "waiting")
+    __slots__ = ("granted", "resting", "send", "target", "waiting")
 
     def __init__(self, send: Callable[[Instant, int], bool]) -> None:
         self.send = send
@@ -93,19 +97,35 @@ class _Claim:
         self.target = 0
         """In units, counting on from 0."""
         self.waiting = False
-        """Whether it stands in the ring."""
+        """Whether it stands in the ring of those that want more."""
+        self.resting = False
+        """Whether it stands in that of those that want nothing."""
 
 
 class Grantor:
     """What one NIC grants to all its senders, at the rate of its ports."""
 
-    __slots__ = ("_claims", "_most", "_next_ns", "_quantum", "_rate_bps", "_ring", "_timer", "grants")
+    __slots__ = (
+        "_at_rest",
+        "_claims",
+        "_idle",
+        "_most",
+        "_next_ns",
+        "_quantum",
+        "_rate_bps",
+        "_ring",
+        "_timer",
+        "grants",
+    )
 
-    def __init__(self, timers: Timers, rate_bps: int, quantum_bytes: int, most_bytes: int) -> None:
-        """`quantum_bytes`: what a sender is granted at once; `most_bytes`: what any may want at a time."""
+    def __init__(self, timers: Timers, rate_bps: int, quantum_bytes: int, most_bytes: int, idle_bytes: int) -> None:
+        """`quantum_bytes`: what a sender is granted at once; `most_bytes`: what any may want at a time; `idle_bytes`:
+        what one that wants nothing may have left."""
         self._rate_bps = rate_bps
         self._quantum = max(1, quantum_bytes // CREDIT_UNIT)
         self._most = max(1, most_bytes // CREDIT_UNIT)
+        self._idle = idle_bytes // CREDIT_UNIT
+        self._at_rest: deque[_Claim] = deque()
         self._claims: dict[int, _Claim] = {}
         self._ring: deque[_Claim] = deque()
         self._next_ns: Instant = 0
@@ -128,10 +148,19 @@ class Grantor:
         if ahead < _HALF:
             # Whatever a peer says: no more than it can have use for.
             claim.target = max(claim.target, min(claim.target + ahead, claim.granted + self._most))
-        if claim.target > claim.granted and not claim.waiting:
-            claim.waiting = True
-            self._ring.append(claim)
+        self._queue(claim)
+        if claim.waiting or claim.resting:
             self._timer.set_by(max(now, self._next_ns))
+
+    def _queue(self, claim: _Claim) -> None:
+        """Put a sender where it belongs, if it is not there."""
+        if claim.target > claim.granted:
+            if not claim.waiting:
+                claim.waiting = True
+                self._ring.append(claim)
+        elif claim.granted - claim.target < self._idle and not claim.resting:
+            claim.resting = True
+            self._at_rest.append(claim)
 
     def repeat(self, now: Instant, sender: int) -> None:
         """A sender asks how much it was granted."""
@@ -144,19 +173,26 @@ class Grantor:
         claim = self._claims.pop(sender, None)
         if claim is not None and claim.waiting:
             self._ring.remove(claim)
+        if claim is not None and claim.resting:
+            self._at_rest.remove(claim)
 
     def _grant(self, now: Instant) -> None:
-        if not self._ring:
-            return
-        claim = self._ring.popleft()
-        units = min(self._quantum, claim.target - claim.granted)
-        claim.granted += units
-        claim.send(now, claim.granted & COUNT_MASK)
-        self.grants += 1
-        if claim.target > claim.granted:
-            self._ring.append(claim)
-        else:
-            claim.waiting = False
-        self._next_ns = now + max(1, units * CREDIT_UNIT * _NS // self._rate_bps)
         if self._ring:
-            self._timer.set(self._next_ns)
+            claim = self._ring.popleft()
+            claim.waiting = False
+            units = min(self._quantum, claim.target - claim.granted)
+        elif self._at_rest:
+            claim = self._at_rest.popleft()
+            claim.resting = False
+            units = min(self._quantum, self._idle - (claim.granted - claim.target))
+        else:
+            return
+        # One that rested may want more by now, and one that wanted more may have been served meanwhile.
+        if units > 0:
+            claim.granted += units
+            claim.send(now, claim.granted & COUNT_MASK)
+            self.grants += 1
+            self._next_ns = now + max(1, units * CREDIT_UNIT * _NS // self._rate_bps)
+        self._queue(claim)
+        if self._ring or self._at_rest:
+            self._timer.set(max(now, self._next_ns))

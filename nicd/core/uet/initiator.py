@@ -134,6 +134,7 @@ class Initiator:
         self.queued_bytes += message.length
         self.silence.begin(now)
         self._link.window_moved()
+        self._link.ask_credit(now)
 
     # -- sending
 

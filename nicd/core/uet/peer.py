@@ -50,6 +50,7 @@ class UetPeer:
         "ports",
         "sharing",
         "template",
+        "told",
         "windows",
     )
 
@@ -81,6 +82,8 @@ class UetPeer:
             )
         self.grantor = grantor if settings.uet_cc == "rccc" else None
         """Grants credit to this peer as a sender; None: acknowledgements speak of none."""
+        self.told = 0
+        """The last target that a packet carried."""
         self.sharing: deque[Sharing] = deque()
         """The living QPs that share these windows."""
 
@@ -98,8 +101,18 @@ class UetPeer:
     def credit_target(self) -> int:
         """Up to where credit is wanted for all that waits, in units, 24 bits. Only where there are credits."""
         assert self.credit is not None
+        self.told = target = self._target(self.credit)
+        return target
+
+    @property
+    def untold(self) -> bool:
+        """Whether packets wait for credit that the receiver has not been asked for."""
+        credit = self.credit
+        return credit is not None and not credit.open and self._target(credit) != self.told
+
+    def _target(self, credit: CreditSource) -> int:
         waiting = sum([sender.waiting_bytes for sender in self.sharing])
-        return self.credit.target(waiting + -(-waiting // self._mtu) * self.overhead)
+        return credit.target(waiting + -(-waiting // self._mtu) * self.overhead)
 
     def credited(self) -> int | None:
         """All that the peer was ever granted, 24 bits; None: acknowledgements speak of no credit."""

@@ -9,7 +9,15 @@ from typing import Final, Protocol
 from mrcfabric.errors import RefusedError
 from mrcfabric.rng import Rng
 from mrcfabric.units import Instant
-from mrcfabric.wire.uet_layout import CONTROL_CLOSE, FLAG_AR, FLAG_RETX, FLAG_ROD, FLAG_SYN, PSN_MASK_UET
+from mrcfabric.wire.uet_layout import (
+    CONTROL_CLOSE,
+    CONTROL_CREDIT_REQUEST,
+    FLAG_AR,
+    FLAG_RETX,
+    FLAG_ROD,
+    FLAG_SYN,
+    PSN_MASK_UET,
+)
 from nicd.core.board import Board
 from nicd.core.commands import ConnectQp, PostWrite
 from nicd.core.events import STATUS_FLUSHED, QpChange
@@ -24,6 +32,7 @@ from nicd.core.uet.target import Target
 from nicd.core.uet.uet_stats import UetStats
 
 _MESSAGE_MAX: Final = (1 << 32) - 1
+_UPPER_PSN: Final = 0xFF000000
 _CLOSES_MAX: Final = 7
 """A CLOSE is sent again so often; the target forgets the context by itself when it needs the room."""
 
@@ -105,8 +114,8 @@ class UetLink:
         config = board.config
         rng = Rng(config.seed, config.name, "uet", qp.qpn, request.peer_index, request.peer_qpn)
         self.planes = Planes(board, shared.uet, peer, rng, self.window_moved)
-        # The PSN of 24 bits that a controller gives is the upper part of one of 32.
-        psn = request.psn_send << 8
+        # A controller gives a PSN of 24 bits. Those near a wrap of it are near one of 32, too.
+        psn = _UPPER_PSN | request.psn_send
         self.initiator = Initiator(self, board, shared.uet, peer, self.planes, psn)
         self.placed_before = 0
         """Payload written through contexts that are closed."""
@@ -148,6 +157,13 @@ class UetLink:
         if credit is None or credit.open or not self.initiator.waiting_bytes:
             return None
         return self.peer.credit_target()
+
+    def ask_credit(self, now: Instant) -> None:
+        """Packets wait: if no packet can carry it, say by one of its own how much credit is wanted."""
+        if self.peer.untold and self.initiator.waiting_bytes:
+            self._shared.uet.credit_requests += 1
+            psn = self.initiator.table.cack + 1 & PSN_MASK_UET
+            self.control(now, CONTROL_CREDIT_REQUEST, psn, self.peer.credit_target(), 0)
 
     # -- contexts
 

@@ -52,9 +52,8 @@ class Refusals:
         if code != NACK_NO_PDC:
             initiator.dpdcid = initiator.dpdcid or spdcid
         initiator.silence.heard(now)
-        if self._peer.credit is not None and self._peer.credit.speculating:
-            self._uet.speculations_stopped += 1
-            self._peer.credit.stop()
+        if self._peer.credit is not None:
+            self._uet.speculations_stopped += self._peer.credit.stop()
         sent = table.by_psn.get(first + ahead)
         if code == NACK_OUT_OF_ORDER and initiator.ordered:
             self._go_back(now, payload)

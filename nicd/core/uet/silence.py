@@ -54,6 +54,10 @@ class LinkLike(Protocol):
         """The QP goes to ERROR: its oldest message ends with `status`."""
         ...
 
+    def ask_credit(self, now: Instant) -> None:
+        """Packets wait: if no packet can carry it, say by one of its own how much credit is wanted."""
+        ...
+
     def credit_wanted(self) -> int | None:
         """Up to where credit is wanted, if packets wait for nothing else; None: they do not."""
         ...
@@ -166,6 +170,7 @@ class Silence:
             self._link.fail(now, STATUS_RETRY_EXCEEDED, "retry_counter_exceeded")
         else:
             self._link.window_moved()
+            self._link.ask_credit(now)
 
     # -- silence
 

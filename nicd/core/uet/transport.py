@@ -102,7 +102,8 @@ class UetTransport(Transport):
             packet = settings.mtu_bytes + wire_overhead(True, self._crc)
             rate = sum(port.rate_bps for port in config.ports)
             most = MOST_PRODUCTS * max(board.bdp_bytes, packet)
-            self._grantor = Grantor(board.timers, rate, packet * settings.uet_grant_packets, most)
+            idle = board.bdp_bytes * settings.uet_idle_ppt // 1000
+            self._grantor = Grantor(board.timers, rate, packet * settings.uet_grant_packets, most, idle)
         self._table = QpTable(board, self, self._grantor)
         self._qps = self._table.qps
         self.commands = self._table.commands()
@@ -180,10 +181,9 @@ class UetTransport(Transport):
         credit = link.peer.credit
         if credit is None:
             return
-        speculating = credit.speculating
         if credit.grant(count24):
             self.uet.grants_received += 1
-            self.uet.speculations_stopped += speculating
+            self.uet.speculations_stopped += credit.stop()
             link.peer.wake()
 
     def _on_request(self, now: Instant, port: int, packet: Buffer, head: Head) -> str:

@@ -11,9 +11,10 @@ def test_a_sender_that_was_idle_speculates_and_loses_the_rest_at_the_first_grant
     credit = CreditSource(10_000, 20_000)
     assert credit.open
     credit.spend(4_000)
-    assert (credit.left_bytes, credit.speculating) == (6_000, True)
+    assert (credit.left_bytes, credit.spare_bytes) == (0, 6_000)
     assert credit.grant(10)
-    assert (credit.left_bytes, credit.speculating) == (10 * UNIT, False)
+    assert credit.stop()
+    assert (credit.left_bytes, credit.spare_bytes) == (10 * UNIT, 0)
     credit.spend(4_000)
     assert not credit.open
     assert credit.left_bytes == 10 * UNIT - 4_000, "the last packet may go below"
@@ -22,20 +23,31 @@ def test_a_sender_that_was_idle_speculates_and_loses_the_rest_at_the_first_grant
 def test_or_at_the_first_nack() -> None:
     credit = CreditSource(10_000, 20_000)
     credit.spend(4_000)
-    credit.stop()
+    assert credit.stop()
     assert not credit.open
-    credit.stop()
+    assert not credit.stop()
     credit.rest()
     assert credit.open
     credit.spend(4_000)
-    assert credit.left_bytes == 6_000
+    assert credit.spare_bytes == 6_000
+
+
+def test_speculation_adds_up_with_what_is_left() -> None:
+    credit = CreditSource(10_000, 20_000)
+    credit.grant(20)
+    credit.spend(1_000)
+    assert (credit.left_bytes, credit.spare_bytes) == (20 * UNIT - 1_000, 10_000 - 20 * UNIT)
+    for _ in range(4):
+        credit.spend(4_000)
+    assert credit.left_bytes < 0
+    assert not credit.open
 
 
 def test_what_was_granted_is_no_speculation() -> None:
     credit = CreditSource(1_000, 20_000)
     credit.grant(100)
     credit.spend(1_000)
-    credit.stop()
+    assert not credit.stop()
     assert credit.left_bytes == 100 * UNIT - 1_000
 
 
@@ -53,9 +65,24 @@ def test_grants_count_up_and_wrap_and_old_ones_say_nothing() -> None:
     assert (credit.granted, credit.left_bytes) == (0x1000002, 4 * UNIT)
     assert not credit.grant(2)
     assert not credit.grant(1)
-    assert credit.target(0) == 2
-    assert credit.target(4 * UNIT) == 2, "what is there is not asked for"
+    assert credit.target(0) == 0xFFFFFE, "what is left is not wanted again"
+    assert credit.target(4 * UNIT) == 2
     assert credit.target(4 * UNIT + 1) == 3
+
+
+def test_a_target_only_goes_up_while_credit_is_spent_on_a_backlog() -> None:
+    credit = CreditSource(3_000, 1 << 40)
+    backlog, last = 50_000, 0
+    while backlog > 0:
+        if credit.open:
+            credit.spend(1_000)
+            backlog -= 1_000
+        else:
+            credit.grant(credit.granted + 7)
+            credit.stop()
+        assert credit.target(backlog) >= last
+        last = credit.target(backlog)
+    assert last * UNIT >= 47_000
 
 
 def test_a_target_is_bounded() -> None:
@@ -80,7 +107,7 @@ def run(timers: Timers, until: int) -> None:
 def test_senders_are_served_in_turn_at_the_rate_of_the_ports() -> None:
     timers = Timers()
     # 8 Gb/s is a byte per nanosecond: a quantum of 1,024 bytes takes 1,024 ns.
-    grantor = Grantor(timers, 8_000_000_000, 1024, 1 << 30)
+    grantor = Grantor(timers, 8_000_000_000, 1024, 1 << 30, 0)
     told = [Told() for _ in range(3)]
     for number, one in enumerate(told):
         grantor.wants(100, number, 10, one.send)
@@ -96,7 +123,7 @@ def test_senders_are_served_in_turn_at_the_rate_of_the_ports() -> None:
 
 def test_n_senders_that_always_want_more_get_the_same() -> None:
     timers = Timers()
-    grantor = Grantor(timers, 100_000_000_000, 16_384, 1 << 40)
+    grantor = Grantor(timers, 100_000_000_000, 16_384, 1 << 40, 0)
     told = [Told() for _ in range(7)]
     for number, one in enumerate(told):
         grantor.wants(number, number, 1 << 20, one.send)
@@ -108,7 +135,7 @@ def test_n_senders_that_always_want_more_get_the_same() -> None:
 
 def test_targets_only_go_up_and_are_repeated_on_demand() -> None:
     timers = Timers()
-    grantor = Grantor(timers, 8_000_000_000, 1 << 20, 1 << 30)
+    grantor = Grantor(timers, 8_000_000_000, 1 << 20, 1 << 30, 0)
     told = Told()
     grantor.repeat(0, 5)
     grantor.wants(0, 5, 10, told.send)
@@ -127,7 +154,7 @@ def test_targets_only_go_up_and_are_repeated_on_demand() -> None:
 
 def test_nobody_is_granted_more_than_it_can_use() -> None:
     timers = Timers()
-    grantor = Grantor(timers, 8_000_000_000, 1 << 20, 2_560)
+    grantor = Grantor(timers, 8_000_000_000, 1 << 20, 2_560, 0)
     told = Told()
     grantor.wants(0, 5, 0x7FFFFF, told.send)
     run(timers, 1_000_000)
@@ -135,3 +162,19 @@ def test_nobody_is_granted_more_than_it_can_use() -> None:
     grantor.wants(1_000_000, 5, 15, told.send)
     run(timers, 2_000_000)
     assert told.grants[-1] == (1_000_000, 15)
+
+
+def test_those_that_want_nothing_are_served_while_nobody_wants_more() -> None:
+    timers = Timers()
+    grantor = Grantor(timers, 8_000_000_000, 1024, 1 << 30, 2_560)
+    told = [Told() for _ in range(2)]
+    grantor.wants(0, 0, 0, told[0].send)
+    grantor.wants(0, 1, 8, told[1].send)
+    run(timers, 100_000)
+    # First the one that wants, all of it; then both in turn, until each has ten units that it has not asked for.
+    assert told[1].grants[:2] == [(0, 4), (1024, 8)]
+    assert (grantor.granted(0), grantor.granted(1)) == (10, 18)
+    assert timers.next_ns() == NEVER
+    grantor.wants(200_000, 0, 4, told[0].send)
+    run(timers, 300_000)
+    assert grantor.granted(0) == 14, "it has used four"

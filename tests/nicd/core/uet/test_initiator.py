@@ -16,9 +16,7 @@ from mrcfabric.wire.uet_layout import (
     SES_SOM,
 )
 from nicd.core.events import Completion
-from tests.nicd.core.uet.pipe import PSN_AB, QPN_A, QPN_B, Pipe, Seen
-
-FIRST_PSN = PSN_AB << 8
+from tests.nicd.core.uet.pipe import FIRST_PSN, QPN_A, QPN_B, Pipe, Seen
 
 
 @pytest.mark.parametrize("delay_ns", [500, 1_000, 7_000])

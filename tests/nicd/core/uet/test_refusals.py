@@ -13,9 +13,9 @@ from mrcfabric.wire.uet_layout import (
     NACK_UNKNOWN_PDC,
 )
 from nicd.core.uet.target import Target
-from tests.nicd.core.uet.pipe import PSN_AB, QPN_B, Pipe, Seen
+from tests.nicd.core.uet.pipe import FIRST_PSN, QPN_B, Pipe, Seen
 
-FIRST = PSN_AB << 8
+FIRST = FIRST_PSN
 
 
 @pytest.mark.parametrize("dscp", [12, 16])

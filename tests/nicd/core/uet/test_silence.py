@@ -6,9 +6,9 @@ import pytest
 
 from mrcfabric.wire.trim import trim
 from mrcfabric.wire.uet_layout import CONTROL_CREDIT, CONTROL_CREDIT_REQUEST, CONTROL_PROBE, FLAG_RETX
-from tests.nicd.core.uet.pipe import PSN_AB, Fate, Pipe, Seen
+from tests.nicd.core.uet.pipe import FIRST_PSN, Fate, Pipe, Seen
 
-FIRST = PSN_AB << 8
+FIRST = FIRST_PSN
 
 
 def lose_first(count: int, keep: int = 0) -> Fate:
