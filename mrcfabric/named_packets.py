@@ -1,6 +1,7 @@
-"""Data packets that a fault names by QP and PSN, each of which is lost once. MRC and RoCE, plain or behind uSIDs.
+"""Data packets that a fault names by QP and PSN, each of which is lost once. MRC, RoCE and UET, plain or behind uSIDs.
 
-Owns how such a packet is told, and which ones have been lost. A retransmission of MRC says that it is one, and passes.
+Owns how such a packet is told, and which ones have been lost. A retransmission of MRC or UET says that it is one, and
+passes; of a PSN of UET the lower 24 bits count.
 One of RC looks like the packet before, so a number that has been lost is remembered, and passes from then on.
 """
 
@@ -11,10 +12,25 @@ from mrcfabric.units import Buffer
 from mrcfabric.wire import srh
 from mrcfabric.wire.layout import BTH_OFFSET, DATA_OPCODES, FLAG_RTX, IPV6_SIZE, NEXT_HEADER_UDP, PSN_MASK, UDP_SIZE
 from mrcfabric.wire.roce_layout import RC_DATA_OPCODES
+from mrcfabric.wire.uet import read_target
+from mrcfabric.wire.uet_layout import (
+    FLAG_RETX,
+    NEXT_SMALL,
+    PDS_OFFSET,
+    PDS_SIZES,
+    PID_SHIFT,
+    REQUESTS,
+    SES_SIZES,
+    TYPE_SHIFT,
+    UDP_PORT_UET,
+)
 
 _BTH: Final = Struct(">B3xII")
 _PLAIN_BTH: Final = IPV6_SIZE + UDP_SIZE
 _NEXT_HEADER: Final = 6
+_PORT: Final = IPV6_SIZE + 2
+_UET_PORT: Final = UDP_PORT_UET.to_bytes(2, "big")
+_PDS: Final = Struct(">H2xI")
 
 
 class NamedPackets:
@@ -39,6 +55,8 @@ class NamedPackets:
         if len(packet) <= _NEXT_HEADER:
             return False
         if packet[_NEXT_HEADER] == NEXT_HEADER_UDP:
+            if packet[_PORT : _PORT + 2] == _UET_PORT:
+                return self._lose_uet(packet)
             start = _PLAIN_BTH
         else:
             start = BTH_OFFSET + (srh.SRH_SIZE if srh.follows(packet) else 0)
@@ -54,3 +72,18 @@ class NamedPackets:
             return False
         self._lost.add(number)
         return True
+
+    def _lose_uet(self, packet: Buffer) -> bool:
+        """The same of a packet of UET."""
+        if len(packet) < PDS_OFFSET + _PDS.size:
+            return False
+        prologue, psn = _PDS.unpack_from(packet, PDS_OFFSET)
+        kind = prologue >> TYPE_SHIFT
+        if kind not in REQUESTS or prologue & FLAG_RETX:
+            return False
+        ses = PDS_OFFSET + PDS_SIZES[kind]
+        if len(packet) < ses + SES_SIZES[NEXT_SMALL]:
+            return False
+        pid, resource = read_target(packet, ses)
+        number = (pid << PID_SHIFT | resource) << 24 | psn & PSN_MASK
+        return number in self._numbers

@@ -22,7 +22,7 @@ from orchestrator.faults import headroom
 from orchestrator.faults.fault import ID_CHARS_MAX, Fault, Figure
 from orchestrator.faults.kinds import ABOUT_HOSTS, KINDS, Target, nearest_kind, no_hosts, struck
 from orchestrator.faults.selectors import nic_port
-from orchestrator.planning.abilities import has_usids, need_mrc
+from orchestrator.planning.abilities import has_usids, need_mrc, transport_of
 
 WINDOWS_MAX: Final = 4096
 """How many windows one fault may have; a longer flap takes several faults."""
@@ -213,8 +213,10 @@ def _check_marks(topology: Topology, figures: Mapping[str, Figure]) -> None:
     if figures["ev"] is not None:
         need_mrc(topology, "black_hole.ev", "only packets of MRC carry EVs", "loss or link_down on the same link")
     if figures["usid"] is not None and not has_usids(topology):
-        what = "plain packets of nic.transport rc carry no uSIDs, so that it would swallow nothing"
-        raise ConfigError("black_hole.usid", what, "loss or link_down on the same link, or nic.rc_path: pinned")
+        transport = transport_of(topology)
+        what = f"plain packets of nic.transport {transport} carry no uSIDs, so that it would swallow nothing"
+        pinned = ", or nic.rc_path: pinned" if transport == "rc" else ""
+        raise ConfigError("black_hole.usid", what, f"loss or link_down on the same link{pinned}")
 
 
 def _switch(topology: Topology, name: str) -> None:

@@ -1,8 +1,8 @@
 """Why packets are dropped: every reason that a node can count, and what it means.
 
 Pure. Owns the words for people, and the order in which measures and reports name reasons. The nodes own the counting:
-`nicd.core.stats`, `nicd.core.rc.rc_stats`, `switchd.core.stats`, `mrcfabric.egress_queues`, `mrcfabric.impairment`. A
-test compares both.
+`nicd.core.stats`, `nicd.core.rc.rc_stats`, `nicd.core.uet.uet_stats`, `switchd.core.stats`, `mrcfabric.egress_queues`,
+`mrcfabric.impairment`. A test compares both.
 """
 
 from collections.abc import Mapping
@@ -48,6 +48,11 @@ DROP_REASONS: Final[Mapping[str, str]] = {
     "self_probe": "A probe of this NIC came back that it does not wait for.",
     "out_of_sequence": "RC with go-back-N: it came behind a gap, and will be sent again.",
     "rc_syndrome": "RC: an acknowledgement with a reserved syndrome.",
+    "uet_out_of_order": "UET, ordered: it came behind a gap, and will be sent again.",
+    "uet_unknown_context": "UET: it belongs to no context of this NIC, or to another peer's.",
+    "uet_no_context": "UET: it would open a context, and all of the target's are in use.",
+    "uet_invalid_syn": "UET: it would open a context, and contradicts one that is open.",
+    "uet_control": "UET: a control packet of a kind that means nothing here.",
     # What a switch cannot forward.
     "short": "A switch got less than an IPv6 header.",
     "not_ipv6": "A switch got something else than IPv6.",

@@ -6,8 +6,11 @@ from mrcfabric.named_packets import NamedPackets
 from mrcfabric.wire.layout import WRITE_MIDDLE
 from mrcfabric.wire.roce import RcDataTemplate
 from mrcfabric.wire.roce_layout import RC_WRITE_MIDDLE
+from mrcfabric.wire.uet_layout import FLAG_RETX, REQUESTS
+from mrcfabric.wire.uet_templates import UetTemplate
 from tests.support.packets import data_packet
 from tests.support.roce_packets import one_of_each_rc
+from tests.support.uet_packets import FAR, FIRST, NEAR, one_of_each_uet
 from tests.vectors import wire as golden
 
 SOURCE, DESTINATION, OUTER = bytes(16), bytes(15) + b"\1", bytes(range(16))
@@ -62,3 +65,20 @@ def test_acknowledgements_and_fragments_pass() -> None:
     for packet in (ack, nak, not_ready, notification, b"", bytes(7), bytes(rc_packet())[:59]):
         assert not named.lose(packet)
     assert all(named.lose(packet) for packet in data)
+
+
+@pytest.mark.parametrize("kind", sorted(REQUESTS))
+def test_a_packet_of_uet_is_lost_unless_it_is_sent_again(kind: int) -> None:
+    template = UetTemplate(NEAR, FAR)
+    numbers = 0xFF000000 | PSN, kind, FIRST._replace(pid=QPN >> 12, resource=QPN & 0xFFF)
+
+    def packet(flags: int = 0, psn: int = numbers[0]) -> bytearray:
+        return template.request(0xC000, kind, flags, 0, psn, 1, 2, numbers[2], bytes(9))
+
+    named = naming(QPN << 24 | PSN)
+    assert not named.lose(packet(psn=numbers[0] - 1))
+    assert not named.lose(packet(FLAG_RETX))
+    assert named.lose(packet())
+    whole = packet()
+    assert not any(named.lose(whole[:size]) for size in range(72))
+    assert not any(named.lose(one) for one in one_of_each_uet())
