@@ -72,6 +72,10 @@ class _Chosen:
     def rc(self) -> bool:
         return bool(self["nic.transport"] == "rc")
 
+    @property
+    def uet(self) -> bool:
+        return bool(self["nic.transport"] == "uet")
+
     def data_classes(self) -> dict[int, str]:
         """The traffic classes that data travel in, and which setting puts them there."""
         if self.rc:
@@ -91,9 +95,13 @@ def check_combination(topology: Topology) -> None:
 def _path(chosen: _Chosen) -> Iterator[ConfigError]:
     """Packets must be of a kind that the switches forward."""
     ecmp, pinned = chosen["switch.forwarding"] == "ecmp", chosen["nic.rc_path"] == "pinned"
-    if ecmp and not chosen.rc:
+    if chosen.uet and not ecmp:
+        what = "plain packets of nic.transport uet have no uSIDs, and switch.forwarding usid knows nothing else"
+        where = "switch.forwarding" if "switch.forwarding" in chosen.said else "nic.transport"
+        yield ConfigError(where, what, "switch.forwarding: ecmp")
+    if ecmp and not chosen.rc and not chosen.uet:
         what = "ecmp switches forward by NIC addresses, and packets of nic.transport mrc name their path by uSIDs"
-        yield ConfigError("switch.forwarding", what, "switch.forwarding: usid, or nic.transport: rc")
+        yield ConfigError("switch.forwarding", what, "switch.forwarding: usid, or nic.transport: rc or uet")
     if ecmp and chosen.rc and pinned:
         what = "packets that are pinned to a path have uSIDs in front, which switch.forwarding ecmp does not read"
         yield ConfigError("nic.rc_path", what, "nic.rc_path: ecmp, or switch.forwarding: usid")
@@ -126,7 +134,7 @@ def _trims(chosen: _Chosen) -> Iterator[ConfigError]:
 def _congestion(chosen: _Chosen) -> Iterator[ConfigError]:
     """Who slows down must be told of congestion."""
     if not chosen.rc and chosen.said.get("nic.cc") == "dcqcn":
-        what = "dcqcn is for nic.transport rc; mrc has a congestion control of its own"
+        what = f"dcqcn is for nic.transport rc; {chosen['nic.transport']} has a congestion control of its own"
         yield ConfigError("nic.cc", what, "leave it out, or nic.transport: rc")
     if chosen.rc and chosen["nic.cc"] == "dcqcn" and not chosen["switch.ecn"]:
         what = "no switch marks packets, and nic.cc dcqcn hears of congestion by marks alone"

@@ -1,6 +1,6 @@
 """Computes the state of a topology's NICs without starting anything: QPs x EVs x MPR -> bytes -> QPs on a chip.
 
-Owns the tables of the plan. `nicd.core.mrc.footprint` and `nicd.core.rc.footprint` have the widths and sums.
+Owns the tables of the plan. `nicd.core.{mrc,rc,uet}.footprint` have the widths and sums.
 `orchestrator.sim.state_sweep` measures what too small a memory costs.
 """
 
@@ -21,6 +21,7 @@ from nicd.core.mrc.footprint import (
 from nicd.core.rc import footprint as rc
 from nicd.core.settings import NicSettings
 from nicd.core.transports import resident_max, slot_bytes
+from nicd.core.uet import footprint as uet
 
 EVS = (16, 64, 128, 256)
 """Active EVs of the what-if table, without those that the number of planes does not divide."""
@@ -48,6 +49,8 @@ def state_table(topology: Topology, qps: int, peers: int | None = None) -> dict[
     planes = topology.planes
     if knobs.transport == "rc":
         return _of_rc(knobs, planes, qps)
+    if knobs.transport == "uet":
+        return _of_uet(knobs, planes, qps)
     pieces = qp_bytes(limits_of(knobs, planes), knobs.ev_bits)
     chip = on_chip_bytes(pieces)
     peer = peer_bytes(planes, contexts_of(knobs, planes), knobs.ev_bits, 0)
@@ -82,6 +85,23 @@ def _of_rc(knobs: NicSettings, planes: int, qps: int) -> dict[str, Any]:
         **_chip(knobs, planes, qps),
         "resident_by_sram": _by_sram(knobs, planes, qps),
         "qp_bytes_by_psns": _by_psns(knobs),
+    }
+
+
+def _of_uet(knobs: NicSettings, planes: int, qps: int) -> dict[str, Any]:
+    """The table of a UET NIC: what QPs to one destination share is counted with each."""
+    pieces = uet.qp_bytes(knobs, uet.limits_of(knobs))
+    chip = uet.on_chip_bytes(pieces)
+    own = uet.nic_bytes(knobs.regions_max)
+    return {
+        "qp_bytes": pieces,
+        "qp_on_chip_bytes": chip,
+        "qp_on_host_bytes": sum(pieces.values()) - chip,
+        "nic_bytes": own,
+        "qps": qps,
+        "total_on_chip_bytes": qps * chip + sum(own.values()),
+        **_chip(knobs, planes, qps),
+        "resident_by_sram": _by_sram(knobs, planes, qps),
     }
 
 

@@ -16,7 +16,8 @@ from nicd.compose import nic_settings
 from nicd.core.mrc.limits import MPR_UNITS_MAX
 from nicd.core.settings import MPR_UNIT, NicSettings
 
-_MESSAGE_LIMITS: Final = {"mrc": ("work_requests_max", "max_wimm"), "rc": ("work_requests_max",)}
+_MESSAGE_LIMITS: Final = {"mrc": ("work_requests_max", "max_wimm"), "rc": ("work_requests_max",),
+                          "uet": ("work_requests_max",)}  # fmt: skip
 """Limits that count messages, by transport. How many bytes that is depends on the messages' size."""
 
 
@@ -49,7 +50,9 @@ def rtt_ns(topology: Topology) -> int:
 
 def qp_line_bps(topology: Topology) -> int:
     """The same of the ports that one QP uses."""
-    return line_bps(topology) if nic_settings(topology).transport == "mrc" else line_bps(topology) // topology.planes
+    knobs = nic_settings(topology)
+    sprays = knobs.transport == "mrc" or (knobs.transport == "uet" and knobs.uet_mode == "rud")
+    return line_bps(topology) if sprays else line_bps(topology) // topology.planes
 
 
 def window_limits(topology: Topology) -> list[WindowLimit]:
@@ -61,12 +64,14 @@ def window_limits(topology: Topology) -> list[WindowLimit]:
         _limit(topology, "nic.mpr_units", knobs.mpr_units, "a QP", knobs.mpr_units * MPR_UNIT, _mpr_remedy(topology))
     ]
     held = [(name, getattr(knobs, name)) for name in ("ooo_packets_max", "bitmap_psns") if getattr(knobs, name)]
+    if knobs.transport == "uet":
+        held = []
     if knobs.dynamic_mpr:
         # Dynamic MPR advertises what these limits leave, in whole units, but at least one.
         for name, packets in held:
             granted = max(1, packets // MPR_UNIT) * MPR_UNIT
             found.append(_limit(topology, f"nic.{name}", packets, "a QP", granted, f"raise nic.{name}"))
-    window = _cwnd_setting(knobs)
+    window = None if knobs.transport == "uet" and knobs.uet_cc in ("rccc", "none") else _cwnd_setting(knobs)
     if window is not None:
         cwnd = max(getattr(knobs, window), knobs.mtu_bytes)
         packets = cwnd // knobs.mtu_bytes

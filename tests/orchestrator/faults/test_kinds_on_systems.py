@@ -96,14 +96,14 @@ NOTHING_TO_ACT_ON: Final[Mapping[str, tuple[str, ...]]] = {
     "pause_storm": NOT_LOSSLESS,
     "slow_receiver": NOT_LOSSLESS,
     "pfc_loss": NOT_LOSSLESS,
-    "trimming_off": WITHOUT_USIDS,
+    "trimming_off": tuple(name for name in SYSTEMS if not OF_SWITCHES[name].get("trim", True)),
     "ecn_misconfigured": tuple(name for name in SYSTEMS if not OF_SWITCHES[name].get("ecn", True)),
     "wrong_headroom": NOT_LOSSLESS,
     "polarised_hash": ("mrc",),
 }
 """Kind -> the systems in which no packet meets it."""
 REFUSED: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
-    "black_hole": (WITHOUT_USIDS, "plain packets of nic.transport rc carry no uSIDs"),
+    "black_hole": (WITHOUT_USIDS, "carry no uSIDs, so that it would swallow nothing"),
 }
 """Kind -> the systems that cannot have it, and the reason."""
 
@@ -208,7 +208,7 @@ def test_evs_are_of_mrc_alone(system: str) -> None:
         return
     with pytest.raises(ConfigError, match="only packets of MRC carry EVs") as refusal:
         plan_with(system, list(words), words)
-    assert "nic.transport rc" in str(refusal.value)
+    assert f"nic.transport {'uet' if system.startswith('uet') else 'rc'}" in str(refusal.value)
 
 
 @pytest.mark.parametrize("seed", corners(["one", "two", "three"], "one"))

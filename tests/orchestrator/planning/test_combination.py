@@ -16,6 +16,7 @@ from orchestrator.planning.plan import check
 from switchd.core.settings import SwitchSettings
 
 RC = {"transport": "rc"}
+UET = {"transport": "uet"}
 ECMP = {"forwarding": "ecmp"}
 
 
@@ -39,6 +40,9 @@ GOOD: tuple[Topology, ...] = (
     topology({"cc": "none"}),
     topology({**RC, "cc": "none"}, {**ECMP, "lossless": "pfc", "class_strict": "3,6"}),
     topology(RC, {**ECMP, "class_strict": "3,6"}),
+    topology(UET, ECMP),
+    topology({**UET, "uet_cc": "both", "uet_mode": "rod"}, {**ECMP, "trim": False, "trim_last_hop": False}),
+    topology(UET, {**ECMP, "lossless": "pfc", "pfc_classes": "0,1"}),
     topology(RC, {**ECMP, "lossless": "pfc", "class_strict": "none", "class_weights": "1,1,1,9,1,1,3,1"}),
 )
 
@@ -50,6 +54,10 @@ def test_these_go_together(good: Topology) -> None:
 
 BAD: tuple[tuple[Topology, str, str, str], ...] = (
     (topology(None, ECMP), "switch.forwarding", "name their path by uSIDs", "nic.transport: rc"),
+    (topology(UET), "nic.transport", "knows nothing else", "switch.forwarding: ecmp"),
+    (topology(UET, {"forwarding": "usid"}), "switch.forwarding", "knows nothing else", "switch.forwarding: ecmp"),
+    (topology({**UET, "cc": "dcqcn"}, ECMP), "nic.cc", "uet has a congestion control of its own", "nic.transport: rc"),
+    (topology(UET, {**ECMP, "lossless": "pfc"}), "switch.pfc_classes", "class 0, which is dropped", '"0,1"'),
     (topology(RC), "nic.transport", "knows nothing else", "nic.rc_path: pinned"),
     (topology(RC, {"forwarding": "usid"}), "switch.forwarding", "knows nothing else", "switch.forwarding: ecmp"),
     (topology({**RC, "rc_path": "pinned"}, ECMP), "nic.rc_path", "does not read", "switch.forwarding: usid"),
@@ -80,15 +88,15 @@ def test_these_do_not(bad: Topology, where: str, what: str, hint: str) -> None:
     assert hint in caught.value.hint
 
 
-def test_of_transport_and_path_and_forwarding_three_go_and_what_the_hint_says_would_do() -> None:
+def test_of_transport_and_path_and_forwarding_four_go_and_what_the_hint_says_would_do() -> None:
     legal = set()
-    for transport, path, forwarding in product(("mrc", "rc"), ("ecmp", "pinned"), ("usid", "ecmp")):
+    for transport, path, forwarding in product(("mrc", "rc", "uet"), ("ecmp", "pinned"), ("usid", "ecmp")):
         try:
             check_combination(topology({"transport": transport, "rc_path": path}, {"forwarding": forwarding}))
         except ConfigError:
             continue
         legal.add((transport, path if transport == "rc" else "", forwarding))
-    assert legal == {("mrc", "", "usid"), ("rc", "ecmp", "ecmp"), ("rc", "pinned", "usid")}
+    assert legal == {("mrc", "", "usid"), ("rc", "ecmp", "ecmp"), ("rc", "pinned", "usid"), ("uet", "", "ecmp")}
 
 
 def test_defaults_are_those_of_the_cores() -> None:
