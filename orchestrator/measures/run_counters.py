@@ -23,7 +23,7 @@ REPORTED = (
     "qp_errors",
 )
 """The totals of a report, in order."""
-AFTER_DESTROY = ("unknown_peer", "unknown_qp")
+AFTER_DESTROY = ("unknown_peer", "unknown_qp", "uet_unknown_context")
 """Drops of a healthy fabric when workers leave: what is under way to a NIC whose QPs have just been destroyed."""
 
 

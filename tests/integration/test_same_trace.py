@@ -149,3 +149,12 @@ async def test_roce_gives_the_trace_of_virtual_time(tmp_path: Path, switch: dict
     frames = [port.get("control_frames", 0) for name in SMALL.switch_names()
               for port in fabric.counters(name)["ports"].values()]  # fmt: skip
     assert any(frames) == pauses
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("control", ["nscc", "both"])
+@pytest.mark.timeout(240)
+async def test_uet_gives_the_trace_of_virtual_time(tmp_path: Path, control: str) -> None:
+    """Contexts that open with the first packet, entropies that switches hash, retransmissions after the crash."""
+    uet = replace(SMALL, nic={"transport": "uet", "uet_cc": control}, switch={"forwarding": "ecmp"})
+    assert_same(await real(tmp_path / "run", topology=uet), uet)

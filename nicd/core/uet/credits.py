@@ -189,10 +189,13 @@ class Grantor:
             return
         # One that rested may want more by now, and one that wanted more may have been served meanwhile.
         if units > 0:
-            claim.granted += units
-            claim.send(now, claim.granted & COUNT_MASK)
-            self.grants += 1
+            if claim.send(now, claim.granted + units & COUNT_MASK):
+                claim.granted += units
+                self.grants += 1
+                self._queue(claim)
+            # Otherwise its context is gone: it comes back with the next one.
             self._next_ns = now + max(1, units * CREDIT_UNIT * _NS // self._rate_bps)
-        self._queue(claim)
+        else:
+            self._queue(claim)
         if self._ring or self._at_rest:
             self._timer.set(max(now, self._next_ns))

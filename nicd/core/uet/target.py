@@ -75,7 +75,8 @@ class Target:
 
     __slots__ = (
         "_ack_bytes", "_board", "_delay_ns", "_entropy", "_gap_open", "_high", "_low", "_mpr", "_mtu",
-        "_passed", "_port", "_since_bytes", "_stats", "_timer", "_uet", "_waiting", "_whole", "asked_ns", "bitmap",
+        "_passed", "_port", "_since_bytes", "_stats", "_stopped", "_timer", "_uet", "_waiting", "_whole", "asked_ns",
+        "bitmap",
         "bytes_placed",
         "cleared", "completed", "duplicates", "early_peak", "expected", "first", "heard_ns",
         "initiates", "messages", "ordered", "pdcid", "peer", "peer_pdcid", "qpn", "qpn_peer",
@@ -123,6 +124,7 @@ class Target:
         self._passed = 0
         """Ordered: whether a NACK was sent for `expected`, and how far behind the gap the last packet was."""
         self._timer = Timer(board.timers, self._late)
+        self._stopped = False
         self.bytes_placed = self.duplicates = self.completed = self.early_peak = 0
         self.heard_ns: Instant = -1
         self.asked_ns: Instant = -1 << 60
@@ -144,8 +146,8 @@ class Target:
         self._control(now, CONTROL_CLOSE_REQUEST, 0)
 
     def grant(self, now: Instant, count24: int) -> bool:
-        """Tell the initiator all that it was ever granted."""
-        return self._control(now, CONTROL_CREDIT, count24)
+        """Tell the initiator all that it was ever granted. False: the context is gone."""
+        return not self._stopped and self._control(now, CONTROL_CREDIT, count24)
 
     def _control(self, now: Instant, kind: int, payload: int) -> bool:
         packet = self.peer.template.control(self._entropy, kind, 0, 0, self.pdcid, self.peer_pdcid, payload)
@@ -371,5 +373,6 @@ class Target:
 
     def stop(self) -> None:
         """The context is gone."""
+        self._stopped = True
         self._timer.cancel()
         self._waiting = None

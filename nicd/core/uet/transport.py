@@ -279,6 +279,9 @@ class UetTransport(Transport):
             else:
                 return stats.drop(CONTROL_KIND)
             return TAKEN
+        if isinstance(context, Closing) and context.peer.address == source:
+            # What the target had sent before it heard of the end.
+            return TAKEN
         if not isinstance(context, Target) or context.peer.address != source or context.peer_pdcid != spdcid:
             if kind == CONTROL_CLOSE:
                 self._nack(now, port, source, entropy, NACK_UNKNOWN_PDC, psn, spdcid)

@@ -178,3 +178,16 @@ def test_those_that_want_nothing_are_served_while_nobody_wants_more() -> None:
     grantor.wants(200_000, 0, 4, told[0].send)
     run(timers, 300_000)
     assert grantor.granted(0) == 14, "it has used four"
+
+
+def test_a_sender_whose_context_is_gone_comes_back_with_the_next_one() -> None:
+    timers = Timers()
+    grantor = Grantor(timers, 8_000_000_000, 1024, 1 << 30, 2_560)
+    told = Told()
+    grantor.wants(0, 0, 8, lambda now, count: False)
+    run(timers, 100_000)
+    assert grantor.granted(0) == 0
+    assert timers.next_ns() == NEVER
+    grantor.wants(200_000, 0, 8, told.send)
+    run(timers, 300_000)
+    assert grantor.granted(0) == 18
