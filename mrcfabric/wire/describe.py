@@ -3,7 +3,7 @@
 Owns the wording and the shape of the JSON; `mrcfabric.wire.packet` reads an MRC packet. For people and tools; nothing
 on the packet path calls this module.
 
-Packets of RoCE and link control frames have parsers of their own (`roce_packet`, `pfc_headers`).
+Packets of RoCE and UET and link control frames have parsers of their own (`roce_packet`, `uet_packet`, `pfc_headers`).
 
 Sources: MRC 1.0 7.5, RFC 9800 3 (containers), IBTA 9.7.5 (syndromes), IEEE 802.1Q 36 (PFC).
 """
@@ -14,7 +14,7 @@ from ipaddress import IPv6Address
 from typing import Any
 
 from mrcfabric.units import Buffer
-from mrcfabric.wire import pfc_headers, roce_packet, usid
+from mrcfabric.wire import pfc_headers, roce_packet, uet_packet, uet_words, usid
 from mrcfabric.wire.ack_headers import Aeth, Neth, Seth
 from mrcfabric.wire.bth import Bth
 from mrcfabric.wire.dscp import Dscp, dscp_of
@@ -170,6 +170,8 @@ def describe(
     dscp = dscp or Dscp()
     if isinstance(buf, ControlFrame) or pfc_headers.is_mac_control(buf):
         return _describe_control(buf, dscp, left_out)
+    if uet_packet.is_uet(buf):
+        return _describe_uet(buf, dscp, left_out)
     roce = roce_packet.is_roce(buf)
     trimmed = not roce and len(buf) > 1 and bool(dscp.trimmed_table()[dscp_of(buf)])
     if roce:
@@ -187,6 +189,31 @@ def describe(
     if left_out:
         notes.append(_left_out(left_out))
     summary = _rc_summary(packet) if roce else _summary(packet, trimmed, options)
+    return Description(len(buf) + left_out, _layers(packet, buf, dscp), summary, reason, notes, packet)
+
+
+def _describe_uet(buf: Buffer, dscp: Dscp, left_out: int) -> Description:
+    """Describe a packet of UET, whichever sum it ends in.
+
+    One that ends in none is known by its lengths alone; where no header tells the payload's, its sum is called wrong.
+    """
+    trimmed = bool(dscp.trimmed_table()[dscp_of(buf)])
+    packet, reason = uet_packet.dissect(buf, dscp=dscp, left_out=left_out)
+    whole = not trimmed and not left_out
+    if whole and (reason is not None or not packet.icrc_good):
+        other, fault = uet_packet.dissect(buf, dscp=dscp, crc="crc32c" if reason is None else "none")
+        if fault is None and other.icrc_good is not False:
+            packet, reason = other, None
+        else:
+            reason = reason or "icrc"
+    notes = []
+    if trimmed:
+        notes.append(f"Trimmed: {packet.missing} bytes were cut off.")
+    elif packet.missing:
+        notes.append(f"{packet.missing} bytes are missing at the end.")
+    if left_out:
+        notes.append(_left_out(left_out))
+    summary = uet_words.summary(packet, trimmed)
     return Description(len(buf) + left_out, _layers(packet, buf, dscp), summary, reason, notes, packet)
 
 
@@ -291,6 +318,8 @@ def _meaning(header: Header, name: str, value: Value, dscp: Dscp, outer: bool) -
         return _container(value) if outer and name == "destination" and isinstance(header, Ipv6) else ""
     if name == "traffic_class":
         return f"DSCP {value >> 2} {dscp.role(value >> 2)}, {_ECN[value & 3]}"
+    if uet_words.is_uet_header(header):
+        return uet_words.meaning(header, name, value)
     if name == "tx_timestamp" and not getattr(header, "tsr", 0):
         return f"{value * TIMESTAMP_TICK_NS} ns, modulo 2^23"
     for kind in type(header).__mro__:

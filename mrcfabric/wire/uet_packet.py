@@ -182,5 +182,5 @@ def _contents(packet: Packet, view: memoryview, start: int, kind: int, trimmed: 
     packet.carried = size if not packet.missing else max(0, min(size, len(view) + packet.left_out - start))
     packet.payload = bytes(view[start : start + size])
     if not packet.left_out and not packet.missing and trailer and not cut:
-        packet.icrc = int.from_bytes(view[-CRC_SIZE:], "big")
+        packet.icrc = int.from_bytes(view[-CRC_SIZE:], "little")
         packet.icrc_good = uet_sum_ok(view, crc)
