@@ -6,7 +6,7 @@ A target is a function of bytes that returns for every input; anything it raises
 from collections.abc import Callable
 from typing import NamedTuple
 
-from fuzz import commands, messages, nic_core, pausing_switch, rc_core, roce, scenarios, switch_core, wire
+from fuzz import commands, messages, nic_core, pausing_switch, rc_core, roce, scenarios, switch_core, uet, wire
 
 
 class Target(NamedTuple):
@@ -27,6 +27,7 @@ TARGETS: dict[str, Target] = {
     "srh": Target(wire.srh, wire.srh_seeds, 128),
     "pcapng": Target(wire.captures, wire.capture_seeds, 4_096),
     "roce": Target(roce.roce, roce.roce_seeds, 1_024),
+    "uet": Target(uet.uet, uet.uet_seeds, 1_024),
     "pfc": Target(roce.link_control, roce.link_control_seeds, 128),
     "link": Target(messages.link, messages.link_seeds, 2_048),
     "control": Target(messages.control, messages.control_seeds, 1_024),
