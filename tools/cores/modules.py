@@ -19,11 +19,11 @@ FOLDERS: Final[dict[str, str]] = {
         board class_ports ev_state lag memory message nic onchip pause_sender pause_watch ports qp_state scheduler
         stamps stats timers transport transports widths
         """,
+    "nicd/core/congestion": "lateness nscc nscc_constants open_window plane_windows window",
     "nicd/core/mrc": """
-        assembly board doubts early_acks ev_deck ev_profile ev_rules inflight lateness mark_runs nscc
-        nscc_constants path_policy path_records path_search path_shares patience peer penalty plane_windows
-        probe probe_turns qp recovery requestor responder reverse_set sack sack_spans search_rounds skip_timer
-        transport window
+        assembly board doubts early_acks ev_deck ev_profile ev_rules inflight mark_runs path_policy path_records
+        path_search path_shares patience peer penalty probe probe_turns qp recovery requestor responder reverse_set
+        sack sack_spans search_rounds skip_timer transport
         """,
     "nicd/core/rc": """
         dcqcn notification qp rc_stats requestor responder selective selective_responder transport ways

@@ -3,15 +3,15 @@
 from typing import Final
 
 from mrcfabric.units import Instant
-from nicd.core.congestion.window import WindowSetup
+from nicd.core.congestion.window import CongestionWindow, WindowSetup
 
 _ENDLESS: Final = 1 << 60
 
 
-class OpenWindow:
+class OpenWindow(CongestionWindow):
     """One context."""
 
-    __slots__ = ("base_rtt_ns", "crowded_ns", "cwnd_bytes", "inflight_bytes", "rtt_ns")
+    __slots__ = ()
 
     def __init__(self, setup: WindowSetup) -> None:
         self.cwnd_bytes = _ENDLESS
@@ -26,6 +26,9 @@ class OpenWindow:
         """As above."""
 
     def on_longer(self, extra_ns: int) -> None:
+        """As above."""
+
+    def on_uneven(self, mean_ns: int) -> None:
         """As above."""
 
     def on_trim(self, now: Instant, size: int, last_hop: bool = True) -> None:

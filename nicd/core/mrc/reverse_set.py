@@ -19,9 +19,9 @@ from mrcfabric.rng import Rng
 from mrcfabric.units import NEVER, Instant
 from mrcfabric.wire.layout import OP_EV_PROBE, timestamp_of
 from mrcfabric.wire.templates import ControlTemplate
+from nicd.core.congestion.plane_windows import PlaneWindows
 from nicd.core.mrc.board import MrcBoard
 from nicd.core.mrc.path_policy import POLICIES, Reverse
-from nicd.core.congestion.plane_windows import PlaneWindows
 from nicd.core.mrc.search_rounds import ROUND_MAX, Rounds
 from nicd.core.settings import DestinationLike
 from nicd.core.stamps import since_ns

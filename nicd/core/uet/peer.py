@@ -4,7 +4,6 @@ Owns what QPs to one destination share, UET's congestion control context. UEC 1.
 """
 
 from collections import deque
-from typing import Protocol
 
 from mrcfabric.egress_config import OVERHEAD_BYTES
 from mrcfabric.units import Instant
@@ -22,18 +21,20 @@ def wire_overhead(with_credit: bool, crc: str) -> int:
     return request_overhead(with_credit, crc) + OVERHEAD_BYTES
 
 
-class Sharing(Sender, Protocol):
+class Sharing(Sender):
     """A QP that shares window and credit with others."""
+
+    __slots__ = ()
 
     @property
     def waiting_bytes(self) -> int:
         """Payload that is still to be sent, or to be sent again."""
-        ...
+        raise NotImplementedError
 
     @property
     def idle(self) -> bool:
         """Whether nothing is out and nothing waits."""
-        ...
+        raise NotImplementedError
 
 
 class UetPeer:

@@ -25,7 +25,7 @@ from nicd.core.qp_state import NEXT_STATES, QpState
 from nicd.core.timers import Timer
 from nicd.core.uet.contexts import Contexts
 from nicd.core.uet.initiator import Initiator
-from nicd.core.uet.peer import UetPeer
+from nicd.core.uet.peer import Sharing, UetPeer
 from nicd.core.uet.planes import Planes
 from nicd.core.uet.refusals import Refusals
 from nicd.core.uet.target import Target
@@ -92,12 +92,12 @@ class Shared(Protocol):
         ...
 
 
-class UetLink:
+class UetLink(Sharing):
     """A connected QP: what the scheduler asks of it (`nicd.core.scheduler.Sender`), and its contexts."""
 
     __slots__ = (
-        "_board", "_qp", "_shared", "has_packet", "initiates", "initiator", "pdcid", "peer", "peer_index", "peer_qpn",
-        "placed_before", "planes", "qpn", "refusals", "targets", "waiting",
+        "_board", "_qp", "_shared", "initiates", "initiator", "pdcid", "peer", "peer_index", "peer_qpn",
+        "placed_before", "planes", "refusals", "targets",
     )  # fmt: skip
 
     def __init__(self, qp: "UetQp", board: Board, shared: Shared, request: ConnectQp, peer: UetPeer) -> None:
@@ -122,8 +122,6 @@ class UetLink:
         self.refusals = Refusals(self, self.initiator, peer, self.planes, shared.uet)
         self.targets: dict[int, Target] = {}
         """PDCID of ours -> context that the peer opened to this QP."""
-        # The scheduler calls this for every packet: bind it here, which saves a call.
-        self.has_packet = self.initiator.has_packet
         peer.sharing.append(self)
 
     # -- what the scheduler and the peer ask
@@ -132,6 +130,9 @@ class UetLink:
         """Bit p: a packet may leave by port p now."""
         planes = self.peer.windows.open & self.planes.usable(self._board.ports.carrier)
         return self.peer.ports.ports_of[planes]
+
+    def has_packet(self) -> bool:
+        return self.initiator.has_packet()
 
     def emit(self, now: Instant, ports: int) -> tuple[int, bytearray]:
         """The next packet, on the plane whose turn it is, for one of `ports`."""
