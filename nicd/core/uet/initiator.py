@@ -113,13 +113,11 @@ class Initiator:
 
     def post(self, now: Instant, work: PostWrite, region: Region, view: memoryview) -> None:
         """Take a message; `view` is its bytes in `region`."""
-        message = UetMessage(work, region, view, self._completed, 0)
         # Message ids of 16 bits; a message that is overtaken by 65,535 others keeps its own.
         while self._completed & 0xFFFF in self._messages:
             self._completed += 1
-        message.msn = self._completed & 0xFFFF
+        message = UetMessage(work, region, view, self._completed & 0xFFFF, -(-work.length // self._mtu))
         self._completed += 1
-        message.left = -(-work.length // self._mtu)
         region.readers += 1
         self._messages[message.msn] = message
         self.unfinished_peak = max(self.unfinished_peak, len(self._messages))

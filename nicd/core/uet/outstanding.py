@@ -9,8 +9,9 @@ from heapq import heappop, heappush
 from typing import Final
 
 from mrcfabric.units import Instant
+from nicd.core.commands import PostWrite
 from nicd.core.congestion.plane_windows import PlaneWindows
-from nicd.core.message import Message
+from nicd.core.memory import Region
 from nicd.core.stats import NicStats
 
 IN_FLIGHT: Final = 0
@@ -19,15 +20,30 @@ DONE: Final = 2
 """States of a transmission: in flight; judged lost and waiting to be sent again; acknowledged or sent again."""
 
 
-class UetMessage(Message):
+class UetMessage:
     """One posted WRITE."""
 
-    __slots__ = ("left", "queued")
+    __slots__ = (
+        "imm", "left", "length", "msn", "psn_first", "psn_last", "r_key", "region", "remote_va", "sent", "view",
+        "wr_id",
+    )  # fmt: skip
 
-    left: int
-    """Packets that are not acknowledged."""
-    queued: bool
-    """Whether it has reached the NIC."""
+    def __init__(self, work: PostWrite, region: Region, view: memoryview, number: int, packets: int) -> None:
+        self.wr_id = work.wr_id
+        self.region = region
+        self.view = view
+        self.length = work.length
+        self.remote_va = work.remote_va
+        self.r_key = work.r_key
+        self.imm = work.imm
+        self.msn = number
+        """Message id, 16 bits."""
+        self.left = packets
+        """Packets that are not acknowledged."""
+        self.sent = 0
+        """Bytes that have been sent at least once."""
+        self.psn_first = self.psn_last = -1
+        """PSNs of its first and last packet, once the first has been sent."""
 
 
 class Sent:

@@ -22,8 +22,7 @@ class Bench:
     def message(self, packets: int) -> UetMessage:
         view = memoryview(bytearray(packets * SIZE))
         work = PostWrite(0, 1, 1, 1, 0, packets * SIZE, 0, 0)
-        message = UetMessage(work, Region(1, 1, 0, view), view, 0, 0)
-        message.left = packets
+        message = UetMessage(work, Region(1, 1, 0, view), view, 0, packets)
         message.psn_first, message.psn_last = FIRST, FIRST + packets - 1
         return message
 
