@@ -8,6 +8,7 @@ its limit. The report has the form of `nicd.core.mrc.state_report`; a UET NIC ke
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from mrcfabric.attributes import attribute_names
 from nicd.core.board import Board
 from nicd.core.process_size import reachable
 from nicd.core.uet.footprint import UetCounts, limits_of, nic_bytes, on_chip_bytes, qp_bytes, slot_bytes
@@ -68,7 +69,7 @@ def state_bytes(board: Board, qps: Mapping[int, UetQp]) -> dict[str, int]:
 
 
 def _qp_row(board: Board, qp: UetQp, link: UetLink, shared: tuple[Any, ...]) -> Report:
-    others = (board, *(getattr(board, name) for name in Board.__slots__), *shared)
+    others = (board, *(getattr(board, name) for name in attribute_names(Board)), *shared)
     process = reachable(qp, "nicd.core", others)
     contexts = board.contexts
     return {
