@@ -13,6 +13,7 @@ from struct import Struct
 from typing import BinaryIO
 
 from mrcfabric.errors import ConfigError
+from mrcfabric.wire.flow_control import FLOW_CONTROL_BYTES
 from mrcfabric.wire.link import ControlFrame
 from mrcfabric.wire.pfc import ETHERTYPE_MAC_CONTROL
 
@@ -28,7 +29,16 @@ BYTE_ORDER_MAGIC = 0x1A2B3C4D
 LINK_ETHERNET = 1
 LINK_RAW = 101
 LINK_IPV6 = 229
-LINK_TYPES = (LINK_ETHERNET, LINK_RAW, LINK_IPV6)
+LINK_INFINIBAND = 247
+LINK_ERF = 197
+LINK_TYPES = (LINK_ETHERNET, LINK_RAW, LINK_IPV6, LINK_INFINIBAND, LINK_ERF)
+
+# Extensible record format: time stamp 8, type 1, flags 1, record length 2, lost 2, length on the wire 2.
+ERF_HEADER = Struct("<Q").size + Struct(">BBHHH").size
+ERF_INFINIBAND = 21
+"""The type of a record with a packet of InfiniBand, from the LRH on."""
+ERF_INFINIBAND_LINK = 25
+"""And of one with a link packet; zeros may follow it."""
 
 ETHERTYPE_IPV6 = 0x86DD
 ETHERTYPE_VLAN = 0x8100
@@ -46,10 +56,12 @@ class Captured:
     number: int
     """From 1, over the whole file."""
     packet: bytes
-    """From the IPv6 header on, or a whole `ControlFrame`; empty when `skipped` says why."""
+    """From the first header of the network on, or a whole `ControlFrame`; empty when `skipped` says why."""
     cut_bytes: int
     """Bytes of the packet that the capture left out."""
     skipped: str = ""
+    infiniband: bool = False
+    """It begins with an LRH, or is a link packet of InfiniBand; otherwise with an IPv6 header."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +137,7 @@ class _Reader:
 def captured(stream: BinaryIO, where: str) -> Iterator[Captured]:
     """The packets in a pcapng stream, in order; `where` names it in errors.
 
-    ConfigError on a broken file or an unknown link type. A packet that is not IPv6 comes out as skipped.
+    ConfigError on a broken file or an unknown link type. A packet of another network comes out as skipped.
     """
     reader = _Reader(stream, where)
     interfaces: list[_Interface] = []
@@ -179,14 +191,31 @@ def _unwrap(reader: _Reader, link_type: int, frame: bytes, number: int, cut: int
         if ethertype != ETHERTYPE_IPV6:
             return Captured(number, b"", cut, f"EtherType {ethertype:#06x}, not IPv6")
         start += 2
+    elif link_type == LINK_INFINIBAND:
+        return Captured(number, frame, cut, infiniband=True)
+    elif link_type == LINK_ERF:
+        return _record(frame, number, cut)
     elif link_type not in LINK_TYPES:
-        raise reader.broken(f"link type {link_type}", "1 (Ethernet), 101 (raw IP) or 229 (raw IPv6)")
+        raise reader.broken(f"link type {link_type}", "1 (Ethernet), 101 (raw IP), 229 (raw IPv6) or 247 (InfiniBand)")
     packet = frame[start:]
     if not packet or packet[0] >> 4 != 6:
         return Captured(number, b"", cut, "not IPv6")
     if link_type == LINK_ETHERNET:
         packet, cut = _without_padding(packet, cut)
     return Captured(number, packet, cut)
+
+
+def _record(frame: bytes, number: int, cut: int) -> Captured:
+    """The packet or link packet of InfiniBand in a record of the extensible format."""
+    if len(frame) < ERF_HEADER:
+        return Captured(number, b"", cut, "a record without its header")
+    kind, data = frame[8] & 0x7F, frame[ERF_HEADER:]
+    if kind == ERF_INFINIBAND_LINK:
+        return Captured(number, ControlFrame(data[:FLOW_CONTROL_BYTES]), 0, infiniband=True)
+    if kind != ERF_INFINIBAND:
+        return Captured(number, b"", cut, f"a record of type {kind}, not of InfiniBand")
+    size = int.from_bytes(frame[ERF_HEADER - 2 : ERF_HEADER], "big")
+    return Captured(number, data[:size], max(0, size - len(data)), infiniband=True)
 
 
 def _without_padding(packet: bytes, cut: int) -> tuple[bytes, int]:

@@ -11,6 +11,7 @@ from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from mrcfabric.wire import pcapng_writer
 from mrcfabric.wire.link import ControlFrame
+from mrcfabric.wire.pcapng import LINK_ETHERNET
 from orchestrator.captures.address_names import AddressNames
 from orchestrator.captures.taps import Heard
 from orchestrator.captures.wall_clock import WallClock, iso
@@ -98,7 +99,7 @@ class CaptureFile:
             about = self._wires[wire]
             block = pcapng_writer.interface(
                 about.name + _CONTROL_NAME, about.description, snap_bytes=self._snap_bytes, speed_bps=about.rate_bps,
-                ethernet=True,
+                link_type=LINK_ETHERNET,
             )  # fmt: skip
             self._put(block)
         return number

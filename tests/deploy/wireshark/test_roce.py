@@ -10,6 +10,7 @@ from mrcfabric.wire import pcapng_writer
 from mrcfabric.wire.ack_headers import Aeth
 from mrcfabric.wire.data_headers import ImmDt, Reth
 from mrcfabric.wire.ipv6 import Udp
+from mrcfabric.wire.pcapng import LINK_ETHERNET
 from mrcfabric.wire.pfc import encode
 from mrcfabric.wire.roce_headers import RcBth
 from mrcfabric.wire.roce_layout import CNP
@@ -75,7 +76,7 @@ def test_every_packet_is_read_as_we_read_it(tmp_path: Path, scripts: tuple[Path,
 def test_every_pause_is_read_as_we_wrote_it(tmp_path: Path, scripts: tuple[Path, ...]) -> None:
     pauses = [{}, {3: 0xFFFF}, {0: 1, 7: 0}, dict.fromkeys(range(8), 0x1234)]
     frames = [encode(port_mac("p0-t0-3", 5), quanta) for quanta in pauses]
-    out = [pcapng_writer.section("mrcfabric"), pcapng_writer.interface("a>b", ethernet=True)]
+    out = [pcapng_writer.section("mrcfabric"), pcapng_writer.interface("a>b", link_type=LINK_ETHERNET)]
     out += [pcapng_writer.packet(0, at_ns, frame, len(frame)) for at_ns, frame in enumerate(frames)]
     file = tmp_path / "x.pcapng"
     file.write_bytes(b"".join(out))
