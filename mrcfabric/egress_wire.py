@@ -122,34 +122,46 @@ class EgressWire(PortCounts, metaclass=ABCMeta):
 
     def _run_one_by_one(self, until: Instant, out: list[Transmit]) -> Instant:
         """`run` with faults on the link or a witness: each departure as without them, then what the faults do to it."""
-        link, witness = self._link, self._witness
         self._one_by_one = False
         departed: list[Transmit] = []
         while (start := self.next_start_ns) <= until:
-            if link is not None:
-                link.release(start, out)
+            if self._link is not None:
+                self._link.release(start, out)
             data_packets = self.data_packets
             self.run(start, departed)
-            sent = departed.pop()
-            if witness is not None:
-                witness.departed(start, sent)
-            if link is None:
-                out.append(sent)
-                continue
-            if isinstance(sent.packet, ControlFrame):
-                reason = link.carry_control(sent, out)
-            else:
-                reason = link.carry(sent, self.data_packets != data_packets, out)
-            if reason is not None:
-                self.drops[reason] += 1
-            if witness is not None:
-                witness.carried(reason, [name for name in TOUCHES if name in link.touches])
+            self._hand_on(start, departed.pop(), self.data_packets != data_packets, out)
+        self._release(until, out)
+        return self.next_departure_ns
+
+    def _hand_on(self, start: Instant, sent: Transmit, data: bool, out: list[Transmit]) -> str | None:
+        """Tell the witness of one departure, and do to it what the faults of the link do; the reason why it is lost.
+
+        What those faults hold back has been released up to `start`. `data`: it comes from a queue of data.
+        """
+        link, witness = self._link, self._witness
+        if witness is not None:
+            witness.departed(start, sent)
+        if link is None:
+            out.append(sent)
+            return None
+        if isinstance(sent.packet, ControlFrame):
+            reason = link.carry_control(sent, out)
+        else:
+            reason = link.carry(sent, data, out)
+        if reason is not None:
+            self.drops[reason] += 1
+        if witness is not None:
+            witness.carried(reason, [name for name in TOUCHES if name in link.touches])
+        return reason
+
+    def _release(self, until: Instant, out: list[Transmit]) -> None:
+        """Let go on what faults have held back up to `until`, and see whether departures still go one by one."""
+        link = self._link
         if link is not None:
             self.next_release_ns = link.release(until, out)
             if link.whole:
                 self._link = None
-        self._one_by_one = witness is not None or self._link is not None
-        return self.next_departure_ns
+        self._one_by_one = self._witness is not None or self._link is not None
 
     def _set_rate(self, rate_bps: int) -> None:
         """Serialization is ceil((size + overhead) * 8e9 / rate), in lowest terms to stay with small integers."""

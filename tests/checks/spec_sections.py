@@ -20,6 +20,7 @@ SECTIONS: Final[dict[tuple[str, str], str]] = {
     ("IBTA", "7.7"): "local route header",
     ("IBTA", "7.8.2"): "the sum of a link",
     ("IBTA", "7.9.4"): "flow control packets and credits",
+    ("IBTA", "18.2.5.4"): "life of packets in a switch, VL stall",
     ("IBTA", "9.2"): "base transport header",
     ("IBTA", "9.3"): "RETH, ImmDt",
     ("IBTA", "9.3.5"): "AETH",
