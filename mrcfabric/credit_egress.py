@@ -189,9 +189,12 @@ class CreditEgress(EgressQueues):
         """As the base class. Where the link has come back, the neighbour is told how things stand."""
         was_up = self.impairment.up
         super().set_impairment(now, impairment, out)
-        if impairment.up and not was_up:
+        if impairment.up != was_up:
             self._come_to(now, out)
-            self._due = (1 << self._vls) - 1
+            self._due = (1 << self._vls) - 1 if impairment.up else 0
+            for vl in range(self._vls):
+                self._note_grant(now, vl)
+                self._note_head(now, vl)
 
     # What comes in.
 
@@ -266,7 +269,9 @@ class CreditEgress(EgressQueues):
         """Note whether a VL has a next packet, and whether that one may go."""
         size, bit = self.queues.sizes[vl], 1 << vl
         waits = False
-        if size and (vl == MANAGEMENT_VL or self.credits.may_start(vl, blocks_of(size))):
+        # A link that is down takes credit from nobody: what is sent there is lost at once.
+        free = vl == MANAGEMENT_VL or not self.impairment.up
+        if size and (free or self.credits.may_start(vl, blocks_of(size))):
             self._ready |= bit
         else:
             self._ready &= ~bit
@@ -307,8 +312,9 @@ class CreditEgress(EgressQueues):
             self.data_bytes -= size
             self.data_packets += 1
             self.data_sent_bytes += size
-            self.credits.spend(vl, blocks_of(size))
-            self._note_grant(start, vl)
+            if self.impairment.up:
+                self.credits.spend(vl, blocks_of(size))
+                self._note_grant(start, vl)
         self._note_head(start, vl)
         if single:
             self._hand_on(start, sent, vl != MANAGEMENT_VL, out)

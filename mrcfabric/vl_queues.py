@@ -64,7 +64,11 @@ class VlQueues:
 
     def take(self, now: Instant, vl: int) -> Entry:
         """Take the next packet of a VL; another input has its turn."""
-        return self._take(now, vl, self._rings[vl].popleft())
+        ring = self._rings[vl]
+        source = ring.popleft()
+        if len(self._queues[vl][source]) > 1:
+            ring.append(source)
+        return self._take(now, vl, source)
 
     def next_expiry_ns(self) -> Instant:
         """When the first packet has been the next one of its input for too long; NEVER: none will be."""
@@ -78,17 +82,18 @@ class VlQueues:
         return NEVER
 
     def take_expired(self, now: Instant) -> tuple[int, Entry]:
-        """Take that packet; its VL, and the packet."""
+        """Take that packet; its VL, and the packet. Its input keeps its place among the turns."""
         _, vl, source, _ = self._expiries.popleft()
-        self._rings[vl].remove(source)
+        if len(self._queues[vl][source]) == 1:
+            self._rings[vl].remove(source)
         return vl, self._take(now, vl, source)
 
     def _take(self, now: Instant, vl: int, source: int) -> Entry:
+        """Take the next packet of an input whose place among the turns is settled."""
         ring, queue = self._rings[vl], self._queues[vl][source]
         entry = queue.popleft()
         self.bytes[vl] -= len(entry[0])
         if queue:
-            ring.append(source)
             self._watch(now, vl, source, queue[0][0])
         self.sizes[vl] = len(self._queues[vl][ring[0]][0][0]) if ring else 0
         return entry

@@ -1,7 +1,9 @@
 """Which kind of switch core a configuration asks for."""
 
 from mrcfabric.units import Instant
+from switchd.core.credited import CreditSwitch
 from switchd.core.forwarding.ecmp import EcmpForwarding
+from switchd.core.forwarding.lft import LftForwarding
 from switchd.core.forwarding.usid import UsidForwarding
 from switchd.core.lossless import LosslessSwitch
 from switchd.core.routed import RoutedSwitch
@@ -11,6 +13,8 @@ from switchd.core.switch import Switch
 
 def build_switch(config: SwitchConfig, start_ns: Instant = 0) -> Switch:
     """A switch that begins at `start_ns`: by uSIDs with the loop made for them, else behind its forwarding."""
+    if config.credits is not None and config.lft is not None:
+        return CreditSwitch(config, LftForwarding(config.lft, len(config.ports)), start_ns)
     if config.lossless is not None:
         forwarding = UsidForwarding(config) if config.ecmp is None else EcmpForwarding(config.ecmp)
         return LosslessSwitch(config, forwarding, start_ns)

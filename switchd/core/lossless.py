@@ -1,23 +1,21 @@
-"""A lossless switch: eight classes per port, one shared buffer, and pauses hop by hop, in exact order of time.
+"""A lossless switch: eight classes per port, one shared buffer, and pauses hop by hop.
 
-Owns the loop. A departure on one port may free the buffer of another, which then lets its neighbour go on at that very
-instant; so this switch goes from instant to instant over all ports, where `Switch` takes port by port. At one instant:
-commands, frames, timers, departures; departures by port number, until nothing of that instant is left. Owns also the
-frames it sends (XOFF, its repetition, XON) and what it does with those it hears. `buffer` decides, `watchdog` says
-which pauses count, `mrcfabric.class_egress` has the queues, `switchd.core.forwarding` the ways.
+A departure on one port may free the buffer of another, which then lets its neighbour go on at that very instant;
+`switchd.core.ordered` has the loop that this needs. Owns the frames it sends (XOFF, its repetition, XON) and what it
+does with those it hears. `buffer` decides, `watchdog` says which pauses count, `mrcfabric.class_egress` has the queues,
+`switchd.core.forwarding` the ways.
 
 IEEE 802.1Q 36 (priority-based flow control).
 """
 
-from heapq import heappop, heappush
-from typing import Any, Final
+from typing import Any
 
 from mrcfabric.class_egress import ClassEgress
 from mrcfabric.class_egress_config import CLASSES, ClassEgressConfig
 from mrcfabric.errors import RefusedError
 from mrcfabric.glance import QUEUE, AskGlance, SwitchRest, pause_glances
 from mrcfabric.naming import port_mac
-from mrcfabric.node import Input, Rank, Transmit
+from mrcfabric.node import Transmit
 from mrcfabric.pause_spells import PauseSpells
 from mrcfabric.rng import Rng
 from mrcfabric.units import NEVER, Buffer, Instant
@@ -29,17 +27,13 @@ from switchd.core.buffer import DROPS, SharedBuffer
 from switchd.core.commands import Command
 from switchd.core.events import WatchdogFired, WatchdogRestored
 from switchd.core.forwarding import Forwarding
-from switchd.core.routed import RoutedSwitch
+from switchd.core.ordered import OrderedSwitch
 from switchd.core.settings import SwitchConfig
 from switchd.core.waiting import Waiting
 from switchd.core.watchdog import PauseWatchdog
 
-_TIMER: Final = int(Rank.TIMER)
-_DEPARTURE: Final = int(Rank.DEPARTURE)
-assert _TIMER < _DEPARTURE, "the heap orders events of one instant by rank, then by number"
 
-
-class LosslessSwitch(RoutedSwitch):
+class LosslessSwitch(OrderedSwitch):
     """One switch in fabric time. A *pair* is `port * CLASSES + class`: of ingress for the buffer, of egress for pauses
     that were heard."""
 
@@ -47,23 +41,17 @@ class LosslessSwitch(RoutedSwitch):
 
     def __init__(self, config: SwitchConfig, forwarding: Forwarding, start_ns: Instant = 0) -> None:
         assert config.lossless is not None
-        super().__init__(config, forwarding, start_ns)
         own = config.lossless
         pairs = len(config.ports) * CLASSES
+        # Timers by pair: when to repeat a pause; from `pairs` on: when the watchdog bites, or obeys again; then: when a
+        # spell of pauses is told of; the last one: when the ways change.
+        super().__init__(config, forwarding, 3 * pairs + 1, start_ns)
         self.buffer = SharedBuffer(own.buffer)
         self._quanta = own.quanta
         self._class_of = traffic_class_of_dscp(config.dscp)
         self._lossless = own.buffer.lossless
         self._watchdog = PauseWatchdog(pairs, own.watchdog_ns, own.restore_ns)
         self._refresh_ns = [port.config.quanta_ns(own.quanta) // 2 for port in self.egress]
-        self._xons: list[int] = []  # pairs that departures of this instant let go on
-        self._due: list[tuple[Instant, int, int]] = []
-        """Heap of (instant, rank, number). An entry counts only while `_next` or `_timers` has its instant."""
-        self._next: list[Instant] = [NEVER] * len(self.egress)
-        """By port: its next departure."""
-        self._timers: list[Instant] = [NEVER] * (3 * pairs + 1)
-        """By pair: when to repeat a pause; from `pairs` on: when the watchdog bites, or obeys again; then: when a spell
-        of pauses is told of; the last one: when the ways change."""
         self._pairs = pairs
         self._spells = PauseSpells(self.egress[0].config.pause_event_ns if self.egress else 0)
         self._frames: dict[tuple[int, int], ControlFrame] = {}
@@ -77,64 +65,6 @@ class LosslessSwitch(RoutedSwitch):
             assert isinstance(port, ClassEgressConfig)
             ports.append(ClassEgress(port, number, Rng(port.seed, config.name, number), self._departed))
         return tuple(ports)
-
-    # Time.
-
-    def advance(self, inputs: list[Input], until: Instant) -> list[Transmit]:
-        """Everything up to and including `until`, instant by instant."""
-        out: list[Transmit] = []
-        due = self._due
-        for at_ns, rank, in_port, _, body in inputs:
-            if due and due[0][0] < at_ns:
-                self._through(at_ns - 1, out)
-            if rank:
-                self._take(at_ns, in_port, body, out)
-            else:
-                self._carry_out(at_ns, body, out)
-        self._through(until, out)
-        self.now_ns = until
-        return out
-
-    def next_timeout(self) -> Instant | None:
-        """The next departure or timer."""
-        due = self._due
-        while due and not self._counts(*due[0]):
-            heappop(due)
-        return due[0][0] if due else None
-
-    def _counts(self, at_ns: Instant, rank: int, number: int) -> bool:
-        return (self._next if rank == _DEPARTURE else self._timers)[number] == at_ns
-
-    def _through(self, until: Instant, out: list[Transmit]) -> None:
-        """Timers and departures up to and including `until`."""
-        due, upcoming, ports = self._due, self._next, self.egress
-        while due and due[0][0] <= until:
-            at_ns, rank, number = heappop(due)
-            if not self._counts(at_ns, rank, number):
-                continue
-            if rank == _DEPARTURE:
-                upcoming[number] = next_ns = ports[number].run(at_ns, out)
-                if next_ns != NEVER:
-                    heappush(due, (next_ns, _DEPARTURE, number))
-            else:
-                self._timers[number] = NEVER
-                self._expire(at_ns, number, out)
-            if self._xons:
-                self._let_go(at_ns, out)
-
-    def _reschedule(self, port: int) -> None:
-        """Note when a port has its next departure."""
-        next_ns = self.egress[port].next_departure_ns
-        if next_ns != self._next[port]:
-            self._next[port] = next_ns
-            if next_ns != NEVER:
-                heappush(self._due, (next_ns, _DEPARTURE, port))
-
-    def _set_timer(self, number: int, at_ns: Instant) -> None:
-        if at_ns != self._timers[number]:
-            self._timers[number] = at_ns
-            if at_ns != NEVER:
-                heappush(self._due, (at_ns, _TIMER, number))
 
     def _expire(self, at_ns: Instant, number: int, out: list[Transmit]) -> None:
         """Repeat a pause before it runs out, or end one that has lasted too long."""
@@ -211,7 +141,7 @@ class LosslessSwitch(RoutedSwitch):
         # Nothing starts before the wire is free: a packet that waits behind others changes nothing.
         if self._next[port] != egress.busy_until:
             self._reschedule(port)
-        if self._xons:
+        if self._let:
             self._let_go(at_ns, out)
 
     def _departed(self, at_ns: Instant, origin: int, size: int) -> None:
@@ -219,13 +149,13 @@ class LosslessSwitch(RoutedSwitch):
         port, pair = divmod(origin, self._pairs)
         self._waiting.leave(pair, port, size)
         if self.buffer.release(pair, size):
-            self._xons.append(pair)
+            self._let.append(pair)
 
     # Pauses.
 
     def _let_go(self, at_ns: Instant, out: list[Transmit]) -> None:
         """Tell the neighbours of pairs that are below their thresholds again to go on."""
-        pairs, self._xons = self._xons, []
+        pairs, self._let = self._let, []
         for pair in pairs:
             # At one instant a pair may have come and gone more than once.
             if not self.buffer.xoff[pair] and self.forwarding:

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
 from mrcfabric.class_egress_config import ClassEgressConfig
+from mrcfabric.credit_egress_config import CreditEgressConfig
 from mrcfabric.egress_config import CONTROL_BURST_BYTES, EgressConfig
 from mrcfabric.errors import ConfigError
 from mrcfabric.rng import PPM
@@ -20,6 +21,8 @@ from mrcfabric.wire.usid import END
 from switchd.core import settings_forwarding, settings_lossless
 from switchd.core.buffer import BufferConfig
 from switchd.core.forwarding.ecmp import EcmpConfig
+from switchd.core.forwarding.lft import LftConfig
+from switchd.core.settings_credits import CreditConfig
 from switchd.core.settings_forwarding import ForwardingKnobs
 from switchd.core.settings_lossless import LosslessKnobs, class_fault, headroom_fault
 
@@ -191,6 +194,10 @@ class SwitchConfig:
     """The table of a switch that forwards by NIC address; None: by uSIDs."""
     lossless: LosslessConfig | None = None
     """Its buffer and its pauses; None: ports drop what they cannot hold."""
+    lft: LftConfig | None = None
+    """The table of a switch that forwards by LID."""
+    credits: CreditConfig | None = None
+    """Its service levels, where it grants credit; then it has a table by LID too."""
 
     def __post_init__(self) -> None:
         where = self.name or "switch"
@@ -214,6 +221,9 @@ class SwitchConfig:
         self._check_lossless(where)
 
     def _check_lossless(self, where: str) -> None:
+        credited = {isinstance(port, CreditEgressConfig) for port in self.ports}
+        if (credited and credited != {self.credits is not None}) or (self.credits is None) != (self.lft is None):
+            raise ConfigError(f"{where}: ports", "a switch with credits has ports with VLs and a table by LID")
         kinds = {isinstance(port, ClassEgressConfig) for port in self.ports}
         if kinds and kinds != {self.lossless is not None}:
             raise ConfigError(f"{where}: ports", "a lossless switch has ports of eight classes, another has not")

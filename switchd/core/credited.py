@@ -1,0 +1,172 @@
+"""An InfiniBand switch: packets behind an LRH, VLs, and credits instead of drops.
+
+Owns what a switch does with a packet: its input buffer holds it from its arrival until it starts on its way out, and
+its VL is that of its service level. `mrcfabric.credit_egress` has queues, credits and flow control packets,
+`switchd.core.forwarding.lft` the table, `switchd.core.ordered` the loop. Packets of VL15 have no buffer: what finds no
+room is dropped.
+
+A switch stores a packet and forwards it. It does not check the sums; who receives it does.
+
+Sources: IBTA 7.6 (VLs, service levels), 7.9.4 (credits), 18.2 (switches).
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from mrcfabric.credit_egress import CreditEgress
+from mrcfabric.credit_egress_config import CreditEgressConfig
+from mrcfabric.node import Transmit
+from mrcfabric.rng import Rng
+from mrcfabric.units import NS_PER_S, Buffer, Instant
+from mrcfabric.wire.flow_control import parse
+from mrcfabric.wire.link import ControlFrame
+from mrcfabric.wire.lrh import MANAGEMENT_VL, blocks_of, link_fault, set_vl
+from switchd.core.commands import Command
+from switchd.core.forwarding.lft import LftForwarding
+from switchd.core.ordered import OrderedSwitch
+from switchd.core.settings import SwitchConfig
+from switchd.core.waiting import Waiting
+
+BAD_LRH = "lrh"
+NO_VL = "no_vl"
+OVERRUN = "credit_overrun"
+CREDIT_DROPS = (BAD_LRH, NO_VL, OVERRUN)
+"""Why a packet gets into no queue: it has no good LRH; there is no such VL; its sender had no credit for it."""
+
+
+class CreditSwitch(OrderedSwitch):
+    """One switch in fabric time. A *pair* is `port << 4 | VL` by which a packet came in."""
+
+    egress: tuple[CreditEgress, ...]
+
+    def __init__(self, config: SwitchConfig, forwarding: LftForwarding, start_ns: Instant = 0) -> None:
+        assert config.credits is not None
+        super().__init__(config, forwarding, 1, start_ns)
+        for reason in CREDIT_DROPS:
+            self.drops.setdefault(reason, 0)
+        self._sl2vl = config.credits.sl2vl
+        self._waiting = Waiting(len(self.egress) << 4)
+        self._freed: list[tuple[int, int]] = []
+        """(pair, blocks) that departures of this instant have freed."""
+        forwarding.load = self._load
+        for port in self.egress:
+            # Nothing leaves at the instant at which a core begins.
+            port.begin(start_ns + 1)
+            self._reschedule(port.port)
+
+    def _build_ports(self, config: SwitchConfig) -> tuple[CreditEgress, ...]:
+        ports = []
+        for number, port in enumerate(config.ports):
+            assert isinstance(port, CreditEgressConfig)
+            departed: Callable[[Instant, Any, int], None] = partial(self._departed, number)
+            ports.append(CreditEgress(port, number, Rng(port.seed, config.name, number), departed))
+        return tuple(ports)
+
+    def _load(self, at_ns: Instant, port: int) -> int:
+        """How long a port has to send, in nanoseconds, as far as its wire is concerned."""
+        egress = self.egress[port]
+        waits_ns = egress.data_bytes * 8 * NS_PER_S // egress.config.rate_bps
+        return waits_ns + max(0, egress.busy_until - at_ns)
+
+    # Packets.
+
+    def _take(self, at_ns: Instant, in_port: int, packet: Buffer, out: list[Transmit]) -> None:
+        """Forward a packet that arrived, or drop it with a reason, or hear a flow control packet."""
+        ingress = self.egress[in_port]
+        if isinstance(packet, ControlFrame):
+            said = parse(packet)
+            if said is None or not ingress.heard(at_ns, said, out):
+                self.received += 1
+                self._lose(at_ns, packet, "link_control")
+            self._reschedule(in_port)
+            return
+        self.received += 1
+        # The link itself does not count what is no packet.
+        if link_fault(packet) is not None:
+            self._lose(at_ns, packet, BAD_LRH)
+            return
+        vl, blocks = packet[0] >> 4, blocks_of(len(packet))
+        if vl == MANAGEMENT_VL:
+            blocks = 0
+        elif vl >= ingress.config.vls:
+            self._lose(at_ns, packet, NO_VL)
+            return
+        elif not ingress.taken(at_ns, vl, blocks, out):
+            self._lose(at_ns, packet, OVERRUN)
+            self._reschedule(in_port)
+            return
+        reason = self._forward(at_ns, in_port << 4 | vl, packet, out)
+        if reason is not None:
+            if reason:
+                self._lose(at_ns, packet, reason)
+            self._free(at_ns, in_port << 4 | vl, blocks, out)
+
+    def _forward(self, at_ns: Instant, pair: int, packet: Buffer, out: list[Transmit]) -> str | None:
+        """Queue a packet. Otherwise the reason why it is dropped; empty: its port has counted that."""
+        if not self.forwarding:
+            return "frozen"
+        routed = self._forwarding.route(at_ns, pair >> 4, packet)
+        if isinstance(routed, str):
+            return routed
+        port, packet = routed
+        egress = self.egress[port]
+        vl = pair & 0xF
+        if vl != MANAGEMENT_VL:
+            vl = self._sl2vl[packet[1] >> 4]
+            if vl >= egress.config.vls:
+                return NO_VL
+        if packet[0] >> 4 != vl:
+            if not isinstance(packet, bytearray):
+                packet = bytearray(packet)
+            set_vl(packet, vl)
+        self._waiting.enter(pair, port, len(packet))
+        admitted = egress.offer(at_ns, packet, vl, out, pair)
+        if not admitted:
+            self._waiting.leave(pair, port, len(packet))
+        self._reschedule(port)
+        if self._let:
+            self._let_go(at_ns, out)
+        return None if admitted else ""
+
+    def _departed(self, port: int, at_ns: Instant, pair: int, size: int) -> None:
+        """A packet has left a queue. Called by ports in their work."""
+        self._waiting.leave(pair, port, size)
+        self._let.append(pair)
+        self._freed.append((pair, blocks_of(size)))
+
+    def _let_go(self, at_ns: Instant, out: list[Transmit]) -> None:
+        """Grant what departures have freed to the neighbours it came from."""
+        freed, self._freed = self._freed, []
+        self._let.clear()
+        for pair, blocks in freed:
+            self._free(at_ns, pair, blocks, out)
+
+    def _free(self, at_ns: Instant, pair: int, blocks: int, out: list[Transmit]) -> None:
+        port, vl = pair >> 4, pair & 0xF
+        if vl != MANAGEMENT_VL:
+            self.egress[port].freed(at_ns, vl, blocks, out)
+            self._reschedule(port)
+
+    # Time, commands and counters.
+
+    def _expire(self, at_ns: Instant, number: int, out: list[Transmit]) -> None:
+        """The ways change."""
+        self._events += self._plain_forwarding.follow(at_ns)
+        self._set_timer(0, self._plain_forwarding.next_change_ns)
+
+    def _obey(self, at_ns: Instant, command: Command, out: list[Transmit]) -> None:
+        super()._obey(at_ns, command, out)
+        self._set_timer(0, self._plain_forwarding.next_change_ns)
+        for port in range(len(self.egress)):
+            self._reschedule(port)
+        if self._let:
+            self._let_go(at_ns, out)
+
+    def _set_forwarding(self, at_ns: Instant, on: bool, out: list[Transmit]) -> None:
+        super()._set_forwarding(at_ns, on, out)
+        self._busy.clear()
+
+    def counters(self) -> dict[str, Any]:
+        """Those of `RoutedSwitch`, and `vls` {port: figures of its VLs} as `CreditEgress.counters` has them."""
+        return {**super().counters(), "vls": {port.port: port.counters(self.now_ns)["vls"] for port in self.egress}}
