@@ -5,17 +5,19 @@ meaning; the daemon's configuration file has the daemon's own figures (sockets, 
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 
 from mrcfabric.class_egress_config import ClassEgressConfig
 from mrcfabric.egress_config import EgressConfig
 from mrcfabric.errors import ConfigError
+from mrcfabric.naming import nic_name
 from mrcfabric.paths import PathTable
 from mrcfabric.pause_spells import PAUSE_EVENT_NS
 from mrcfabric.settings import settings_from
-from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Topology
+from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, PortLink, Topology
 from mrcfabric.turns import TurnTable
+from mrcfabric.vl_settings import CreditKnobs, credited_port
 from mrcfabric.wire.dscp import traffic_class_of_dscp
 from mrcfabric.wire_settings import code_points, wire_options
 from nicd.core.rc.selective import selective_packets, selective_window
@@ -74,6 +76,9 @@ def nic_config(topology: Topology, name: str) -> NicConfig:
             data_class=traffic_class_of_dscp(dscp)[data],
             pause_event_ns=topology.switch.get("pfc_event_ns", PAUSE_EVENT_NS),  # type: ignore[arg-type]
         )
+    if topology.switch.get("lossless") == "credits":
+        ports = tuple(_credited(topology, settings, end) for end in topology.ports(name))
+        return _config(topology, index, settings, ports)
     ports = tuple(
         kind(
             rate_bps=end.rate_bps,
@@ -84,15 +89,30 @@ def nic_config(topology: Topology, name: str) -> NicConfig:
         )
         for end in topology.ports(name)
     )
+    return _config(topology, index, settings, ports)
+
+
+def _credited(topology: Topology, settings: NicSettings, end: PortLink) -> EgressConfig:
+    """A port on InfiniBand. Its VLs are those of the switches; packets never grow too old in a NIC."""
+    names = {field.name for field in fields(CreditKnobs)}
+    given = {key: value for key, value in topology.switch.items() if key in names}
+    knobs = settings_from(CreditKnobs, given, "switch")
+    return credited_port(
+        knobs, rate_bps=end.rate_bps, delay_ns=end.delay_ns, seed=topology.seed, mtu_bytes=settings.mtu_bytes,
+        sl=settings.lid_sl,
+    )  # fmt: skip
+
+
+def _config(topology: Topology, index: int, settings: NicSettings, ports: tuple[EgressConfig, ...]) -> NicConfig:
     return NicConfig(
-        name=name,
+        name=nic_name(index),
         index=index,
         address=topology.nic_address(index),
         ports=ports,
         paths=PathTable(topology, index),
-        dscp=dscp,
+        dscp=code_points(topology),
         settings=settings,
-        options=options,
+        options=wire_options(topology),
         seed=topology.seed,
         turns=TurnTable(topology, index),
     )

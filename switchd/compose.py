@@ -22,6 +22,7 @@ from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, PortLink, Setting, Topol
 from mrcfabric.units import serialization_ns
 from mrcfabric.wire.pfc import pause_ns, quanta_of
 from mrcfabric.wire_settings import code_points, wire_options
+from switchd.compose_lids import credit_config, credit_port, lft_config
 from switchd.core.buffer import BufferConfig
 from switchd.core.forwarding.ecmp import EcmpConfig
 from switchd.core.headroom import PFC_WIRE_BYTES, deployed_headroom, exact_headroom
@@ -30,7 +31,7 @@ from switchd.core.settings_lossless import class_weights, lossless_classes, stri
 
 PORT_KNOBS: Final[Mapping[str, type[int]]] = {"trim": bool, "ecn": bool, "trim_dscp": int}
 """The settings that one port alone can have, and their kinds."""
-_TEXTS: Final = ("pfc_classes", "pfc_headroom", "class_strict", "class_weights")
+_TEXTS: Final = ("pfc_classes", "pfc_headroom", "class_strict", "class_weights", "vl_of_sl", "vl_high", "vl_low")
 """Settings that are texts, and that a file may also give as a number."""
 
 
@@ -83,21 +84,27 @@ def switch_config(topology: Topology, name: str) -> SwitchConfig:
     lossless = lossless_config(topology, settings, ends) if settings.lossless == "pfc" else None
     if lossless is not None:
         usual = tuple(_of_classes(port, settings, lossless) for port in usual)
+    credited = settings.lossless == "credits"
+    if credited:
+        usual = tuple(credit_port(topology, settings, end) for end in ends)
     ports = tuple(_with(port, special.get((name, number), {})) for number, port in enumerate(usual))
+    adjacency = settings.adjacency and settings.forwarding == "usid"
     return SwitchConfig(
         name=name,
         usid=usid,
         block=topology.usid_block,
-        fib={} if ecmp else topology.fib(name),
+        fib=topology.fib(name) if settings.forwarding == "usid" else {},
         ports=ports,
         dscp=dscp,
         hop_limit_per_shift=settings.hop_limit_per_shift,
         route_foreign=settings.route_foreign,
         towards=tuple(end.towards for end in ends),
         peers=tuple(end.peer for end in ends),
-        adjacency={adjacency_usid(end.port): end.port for end in ends} if settings.adjacency and not ecmp else {},
+        adjacency={adjacency_usid(end.port): end.port for end in ends} if adjacency else {},
         ecmp=ecmp,
         lossless=lossless,
+        lft=lft_config(topology, name, settings) if credited else None,
+        credits=credit_config(settings) if credited else None,
     )
 
 

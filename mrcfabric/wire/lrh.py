@@ -133,6 +133,11 @@ def lrh_icrc_ok(packet: Buffer) -> bool:
     return lrh_icrc(packet) == found
 
 
+def lrh_sums_ok(packet: Buffer) -> bool:
+    """Whether both sums of a packet of at least `LEAST` bytes are good."""
+    return lrh_icrc_ok(packet) and vcrc_ok(packet)
+
+
 def with_vcrc(packet: bytearray) -> bytearray:
     """The same packet with its VCRC behind it."""
     packet += crc16(packet).to_bytes(VCRC_SIZE, "little")

@@ -133,7 +133,7 @@ class LrhControlTemplate(_LrhFrame):
 
 
 LrhPeeked = tuple[str | None, int, int, int, int, int, int, int, int, bool]
-"""(reason, mark, opcode, DestQP, PSN, flags, payload start, payload size, SLID, MigReq).
+"""(reason, mark, opcode, DestQP, PSN, flags, payload start, payload size, first LID of the sender, MigReq).
 
 As RoCE's `RcPeeked`: `mark` is CE when a switch has set FECN, else 0. Neither sum is checked.
 """
@@ -194,7 +194,8 @@ class LrhPeeker:
             return _malformed(FOREIGN_PARTITION)
         mark = CE if qp >> 24 & BTH_FECN else 0
         return (
-            None, mark, opcode, qp & 0xFFFFFF, psn & 0xFFFFFF, psn >> 24, start, size, slid, bool(head & MIGRATED)
+            None, mark, opcode, qp & 0xFFFFFF, psn & 0xFFFFFF, psn >> 24, start, size, slid >> self._lmc << self._lmc,
+            bool(head & MIGRATED),
         )  # fmt: skip
 
 

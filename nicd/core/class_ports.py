@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from mrcfabric.class_egress import ClassEgress
 from mrcfabric.class_egress_config import CLASSES, ClassEgressConfig
+from mrcfabric.credit_egress_config import CreditEgressConfig
 from mrcfabric.egress_config import EgressConfig
 from mrcfabric.errors import ConfigError
 from mrcfabric.glance import PauseGlance, pause_glances
@@ -21,6 +22,7 @@ from mrcfabric.units import Buffer, Instant
 from mrcfabric.wire.dscp import Dscp, dscp_of, traffic_class_of_dscp
 from mrcfabric.wire.link import ControlFrame
 from mrcfabric.wire.pfc import PfcFrame, parse
+from nicd.core.credit_ports import CreditPorts
 from nicd.core.onchip import Receive
 from nicd.core.ports import Ports
 from nicd.core.settings import NicConfig
@@ -144,9 +146,12 @@ class PauseReceiver:
 
 
 def ports_of(config: NicConfig, queue_bytes_max: int) -> Ports:
-    """The ports of a NIC, with eight classes if their configurations have them. Raises ConfigError for a mixture."""
+    """The ports of a NIC, with eight classes or VLs if their configurations have them. ConfigError for a mixture."""
+    credited = tuple(port for port in config.ports if isinstance(port, CreditEgressConfig))
+    if credited and len(credited) == len(config.ports):
+        return CreditPorts(credited, queue_bytes_max, config.seed, config.name)
     classed = tuple(port for port in config.ports if isinstance(port, ClassEgressConfig))
-    if not classed:
+    if not classed and not credited:
         return Ports(config.ports, queue_bytes_max, config.seed, config.name)
     if len(classed) != len(config.ports):
         raise ConfigError(f"{config.name}.ports", "some have eight classes, some have two", "all alike")

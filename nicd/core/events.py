@@ -151,6 +151,23 @@ class QpChange:
 
 
 @dataclass(slots=True)
+class PathMigrated:
+    """A QP has taken its second path."""
+
+    at_ns: Instant
+    qpn: int
+    port: int
+    lid_bits: int
+    """Which of the LIDs of both ends it uses now."""
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "at_ns": self.at_ns, "kind": "path_migrated", "qpn": self.qpn, "port": self.port,
+            "lid_bits": self.lid_bits,
+        }  # fmt: skip
+
+
+@dataclass(slots=True)
 class Retransmit:
     """Packets of one QP put up for retransmission at one instant for one cause."""
 
@@ -171,5 +188,13 @@ class Retransmit:
 
 
 NicEvent: TypeAlias = (
-    CommandDone | Completion | EvTransition | PortChange | PeerPortChange | QpChange | Retransmit | PauseEvent
+    CommandDone
+    | Completion
+    | EvTransition
+    | PortChange
+    | PeerPortChange
+    | QpChange
+    | PathMigrated
+    | Retransmit
+    | PauseEvent
 )

@@ -16,6 +16,7 @@ from mrcfabric.units import NEVER, Instant
 from mrcfabric.witness import Witness
 from nicd.core.board import Board
 from nicd.core.class_ports import ClassPorts, PauseReceiver
+from nicd.core.credit_ports import CreditPorts, CreditReceiver
 from nicd.core.execute import Executor
 from nicd.core.nic_witness import NicWitness
 from nicd.core.onchip import NO_CONTEXTS, Antechamber, Receive
@@ -44,6 +45,9 @@ class Nic:
         if isinstance(self._board.ports, ClassPorts):
             self._pauses = PauseSender(self._board, self._board.ports, transport.receive)
             self._pause_watch = PauseWatch(self._board, self._board.ports)
+        elif isinstance(self._board.ports, CreditPorts):
+            # Nothing leaves at the instant at which a core begins.
+            self._board.ports.begin(start_ns + 1)
         self._executor = Executor(transport, self._pauses)
         self._antechamber: Antechamber | None = None
         if self._board.contexts is not None:
@@ -240,3 +244,5 @@ class Nic:
         self._arrive = receive
         if isinstance(ports, ClassPorts):
             self._arrive = PauseReceiver(ports, receive, self._pause_watch.heard).receive
+        elif isinstance(ports, CreditPorts):
+            self._arrive = CreditReceiver(ports, receive, self._board.stats.drops).receive

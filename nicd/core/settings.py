@@ -22,6 +22,7 @@ from nicd.core import (
     settings_congestion,
     settings_dcqcn,
     settings_host,
+    settings_lid,
     settings_onchip,
     settings_paths,
     settings_rc,
@@ -33,6 +34,7 @@ from nicd.core.settings_bounds import BoundKnobs
 from nicd.core.settings_congestion import CongestionKnobs
 from nicd.core.settings_dcqcn import DcqcnKnobs
 from nicd.core.settings_host import HostKnobs
+from nicd.core.settings_lid import LidKnobs
 from nicd.core.settings_onchip import OnChipKnobs
 from nicd.core.settings_paths import PathKnobs
 from nicd.core.settings_rc import RcKnobs
@@ -54,6 +56,7 @@ _GROUPS: Final = (
     settings_rc,
     settings_dcqcn,
     settings_uet,
+    settings_lid,
 )
 DERIVED: Final[dict[str, float]] = {name: rtts for group in _GROUPS for name, rtts in group.DERIVED.items()}
 """Default of each derived knob, in base RTTs."""
@@ -131,6 +134,7 @@ class TurnsLike(Protocol):
 @dataclass(frozen=True)
 class NicSettings(
     UetKnobs,
+    LidKnobs,
     DcqcnKnobs,
     RcKnobs,
     HostKnobs,

@@ -59,7 +59,7 @@ class RcKnobs:
     """A QP whose port loses carrier goes on on another one. False: it waits, and ends after its retries."""
     rc_path: str = "ecmp"
     """"ecmp": plain packets, which switches hash by the UDP source port; "pinned": behind an outer header with the
-    uSIDs of a path that is drawn once per QP."""
+    uSIDs of a path that is drawn once per QP; "lid": InfiniBand's packets, by LID."""
 
 
 DERIVED: Final[dict[str, float]] = {}
@@ -89,6 +89,6 @@ CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "transport": ("mrc", "rc", "uet"),
     "rc_recovery": ("go_back_n", "go_back_0", "selective"),
     "rc_port": ("round_robin", "hash"),
-    "rc_path": ("ecmp", "pinned"),
+    "rc_path": ("ecmp", "pinned", "lid"),
 }
 """What a knob that is a name may be."""

@@ -19,6 +19,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "nic.transport": "mrc",
     "nic.rc_path": "ecmp",
     "nic.rc_data_dscp": 26,
+    "nic.rc_recovery": "go_back_n",
     "nic.cc": "dcqcn",
     "switch.forwarding": "usid",
     "switch.lossless": "off",
@@ -87,13 +88,33 @@ class _Chosen:
 def check_combination(topology: Topology) -> None:
     """Raises ConfigError, which names the setting, what it does not go with, and what would do."""
     chosen = _Chosen(topology)
-    for rule in (_path, _trims, _congestion, _classes):
+    for rule in (_lids, _path, _trims, _congestion, _classes):
         for error in rule(chosen):
             raise error
 
 
+def _lids(chosen: _Chosen) -> Iterator[ConfigError]:
+    """InfiniBand is whole: its packets, its tables, its links."""
+    parts = {"nic.transport": "rc", "nic.rc_path": "lid", "switch.forwarding": "lft", "switch.lossless": "credits"}
+    there = [key for key, value in parts.items() if key != "nic.transport" and chosen[key] == value]
+    if not there:
+        return
+    for key, value in parts.items():
+        if chosen[key] != value:
+            what = f"{there[0]} {parts[there[0]]} is InfiniBand's, of which {key} {chosen[key]} is no part"
+            yield ConfigError(key if key in chosen.said else there[0], what, f"{key}: {value}")
+    if chosen["nic.rc_recovery"] == "selective":
+        what = "selective is an extension of RoCE's packets, and nic.rc_path lid sends InfiniBand's"
+        yield ConfigError("nic.rc_recovery", what, "nic.rc_recovery: go_back_n")
+    if chosen["nic.cc"] != "none":
+        where = "nic.cc" if "nic.cc" in chosen.said else "nic.rc_path"
+        yield ConfigError(where, f"{chosen['nic.cc']} needs notifications, which InfiniBand has not", "nic.cc: none")
+
+
 def _path(chosen: _Chosen) -> Iterator[ConfigError]:
     """Packets must be of a kind that the switches forward."""
+    if chosen["switch.forwarding"] == "lft":
+        return
     ecmp, pinned = chosen["switch.forwarding"] == "ecmp", chosen["nic.rc_path"] == "pinned"
     if chosen.uet and not ecmp:
         what = "plain packets of nic.transport uet have no uSIDs, and switch.forwarding usid knows nothing else"

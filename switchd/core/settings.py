@@ -9,21 +9,24 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
+from mrcfabric import vl_settings
 from mrcfabric.class_egress_config import ClassEgressConfig
 from mrcfabric.credit_egress_config import CreditEgressConfig
 from mrcfabric.egress_config import CONTROL_BURST_BYTES, EgressConfig
 from mrcfabric.errors import ConfigError
 from mrcfabric.rng import PPM
+from mrcfabric.vl_settings import CreditKnobs, credit_fault
 from mrcfabric.wire.dscp import Dscp
 from mrcfabric.wire.entropy import EvOrder
 from mrcfabric.wire.trim import TRIM_BYTES_DEFAULT, TRIM_BYTES_MIN
 from mrcfabric.wire.usid import END
-from switchd.core import settings_forwarding, settings_lossless
+from switchd.core import settings_forwarding, settings_lft, settings_lossless
 from switchd.core.buffer import BufferConfig
 from switchd.core.forwarding.ecmp import EcmpConfig
 from switchd.core.forwarding.lft import LftConfig
 from switchd.core.settings_credits import CreditConfig
 from switchd.core.settings_forwarding import ForwardingKnobs
+from switchd.core.settings_lft import LftKnobs
 from switchd.core.settings_lossless import LosslessKnobs, class_fault, headroom_fault
 
 Towards: TypeAlias = Literal["nic", "t0", "t1"]
@@ -33,14 +36,14 @@ _MULTICAST: Final = 0xFF
 SHARE_MAX: Final = 100.0
 """Beyond a hundred bandwidth-delay products a threshold is a typing mistake."""
 
-_GROUPS: Final = (settings_forwarding, settings_lossless)
+_GROUPS: Final = (settings_forwarding, settings_lossless, settings_lft, vl_settings)
 _LEAST: Final = {name: value for group in _GROUPS for name, value in group.LEAST.items()}
 _MOST: Final = {name: value for group in _GROUPS for name, value in group.MOST.items()}
 _CHOICES: Final = {name: names for group in _GROUPS for name, names in group.CHOICES.items()}
 
 
 @dataclass(frozen=True)
-class SwitchSettings(LosslessKnobs, ForwardingKnobs):
+class SwitchSettings(CreditKnobs, LftKnobs, LosslessKnobs, ForwardingKnobs):
     """Settings of every switch. Shares are of one plane's bandwidth-delay product. Raises ConfigError.
 
     MRC 1.0 leaves the figures to the deployment; the defaults follow the advice of UEC 1.0 3.6.17.
@@ -115,6 +118,8 @@ class SwitchSettings(LosslessKnobs, ForwardingKnobs):
         if (fault := class_fault(self)) is not None:
             name, wanted = fault
             raise _wrong(name, getattr(self, name), wanted)
+        if (wrong := credit_fault(self)) is not None:
+            raise _wrong(wrong[0], getattr(self, wrong[0]), wrong[1])
         if headroom_fault(self.pfc_headroom):
             raise _wrong("pfc_headroom", self.pfc_headroom, "exact, deployed, or a number of bytes")
 

@@ -13,7 +13,7 @@ class ForwardingKnobs:
 
     forwarding: str = "usid"
     """`usid`: the container of the outer address names the way (MRC). `ecmp`: the address is a NIC's, and a hash picks
-    one up-link for a flow."""
+    one up-link for a flow. `lft`: a table from the LID to the port (InfiniBand)."""
     ecmp_seed: str = "per_switch"
     """`per_switch`: every switch hashes with a seed of its own. `common`: all hash alike, and in a fabric with two
     stages of hashing the second one uses a part of its links."""
@@ -35,7 +35,7 @@ LEAST: Final[dict[str, int]] = {"ecmp_failover_ns": 0}
 MOST: Final[dict[str, int]] = {"ecmp_failover_ns": 10_000_000_000}
 """Largest value where there is one."""
 CHOICES: Final[dict[str, tuple[str, ...]]] = {
-    "forwarding": ("usid", "ecmp"),
+    "forwarding": ("usid", "ecmp", "lft"),
     "ecmp_seed": ("per_switch", "common"),
     "ecmp_hash": ("mix", "crc"),
 }

@@ -22,7 +22,8 @@ class LosslessKnobs:
     """Priority-based flow control, and RED in bytes."""
 
     lossless: str = "off"
-    """`pfc`: ports have eight classes by DSCP, and those of `pfc_classes` are paused hop by hop instead of dropped."""
+    """`pfc`: ports have eight classes by DSCP, and those of `pfc_classes` are paused hop by hop instead of
+    dropped. `credits`: links of InfiniBand, on which nothing starts that its receiver has no room for."""
     pfc_classes: str = "3"
     """The lossless classes, with commas: `3` or `3,4`."""
     class_strict: str = "6,7"
@@ -87,7 +88,7 @@ MOST: Final[dict[str, int]] = {
 }
 """Largest value where there is one."""
 CHOICES: Final[dict[str, tuple[str, ...]]] = {
-    "lossless": ("off", "pfc"),
+    "lossless": ("off", "pfc", "credits"),
     "pfc_threshold": ("static", "dynamic"),
 }
 """What a knob that is a name may be."""

@@ -15,6 +15,7 @@ UNTWINNED: Final[dict[str, str]] = {
     "nicd/core/settings_bounds.py": "knobs only; test_settings shows defaults, bounds and relations",
     "nicd/core/settings_dcqcn.py": "knobs only; test_settings shows defaults, bounds and relations",
     "nicd/core/settings_rc.py": "knobs only; test_settings shows defaults, bounds and relations",
+    "nicd/core/settings_lid.py": "knobs only; test_settings shows defaults, bounds and relations",
     "nicd/core/settings_host.py": "knobs only; test_settings shows defaults, bounds and relations",
     "nicd/core/settings_congestion.py": "knobs only; test_settings shows defaults, bounds and relations",
     "nicd/core/settings_onchip.py": "knobs only; test_settings shows defaults, bounds and relations",
@@ -27,6 +28,7 @@ UNTWINNED: Final[dict[str, str]] = {
     "orchestrator/scenario/plan.py": "records only; test_resolve shows them",
     "switchd/core/commands.py": "records only; test_switch shows what each does",
     "switchd/core/settings_lossless.py": "knobs only; test_settings shows defaults, bounds and relations",
+    "switchd/core/settings_lft.py": "knobs only; test_settings shows defaults, bounds and relations",
     "switchd/core/settings_forwarding.py": "knobs only; test_settings shows defaults, bounds and relations",
     "switchd/core/events.py": "one record; test_switch shows it",
 }

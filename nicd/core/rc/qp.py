@@ -11,10 +11,11 @@ from mrcfabric.units import Buffer, Instant
 from mrcfabric.wire.dscp import CE
 from nicd.core.board import Board
 from nicd.core.commands import ConnectQp, PostWrite
-from nicd.core.events import STATUS_FLUSHED, QpChange
+from nicd.core.events import STATUS_FLUSHED, PathMigrated, QpChange
 from nicd.core.qp_state import NEXT_STATES, QpState
 from nicd.core.rc.dcqcn import Pace, ReactionPoint
 from nicd.core.rc.dcqcn_profile import DcqcnFigures
+from nicd.core.rc.lid_ways import LidWays
 from nicd.core.rc.notification import NotificationPoint
 from nicd.core.rc.rc_stats import RcStats
 from nicd.core.rc.requestor import Requestor
@@ -47,7 +48,8 @@ class RcLink(Sender):
         self.peer_index = request.peer_index
         self.peer_qpn = request.peer_qpn
         self.waiting = False
-        self.ways = Ways(board, qp.qpn, request.peer_index, request.peer_qpn, max(port, 0))
+        ways = LidWays if settings.rc_path == "lid" else Ways
+        self.ways: Ways | LidWays = ways(board, qp.qpn, request.peer_index, request.peer_qpn, max(port, 0))
         self.ports = 0 if port == NO_PORT else 1 << port
         """Bit p: port p can carry its data."""
         line_bps = board.config.ports[self.ways.port].rate_bps
@@ -83,6 +85,16 @@ class RcLink(Sender):
     def fail(self, now: Instant, status: str, reason: str) -> None:
         """The QP goes to ERROR."""
         self._qp.fail(now, status, reason)
+
+    def migrate(self, now: Instant) -> bool:
+        """Go on by the second path. False: there is none."""
+        if not self.ways.migrate():
+            return False
+        self.ports = 1 << self.ways.port
+        self.requestor.take_template(self.ways.data())
+        self._board.tell(PathMigrated(now, self.qpn, self.ways.port, self.ways.sport))
+        self.window_moved()
+        return True
 
     def post(self, now: Instant, work: PostWrite) -> None:
         """Take a WRITE. RefusedError when it cannot be done."""

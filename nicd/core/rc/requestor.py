@@ -16,6 +16,7 @@ from typing import Final, Protocol
 from mrcfabric.egress_config import OVERHEAD_BYTES
 from mrcfabric.units import NEVER, Instant
 from mrcfabric.wire.layout import PSN_MASK
+from mrcfabric.wire.lrh_rc import LrhDataTemplate
 from mrcfabric.wire.roce import RcDataTemplate
 from mrcfabric.wire.roce_layout import (
     NAK_SEQUENCE,
@@ -39,8 +40,8 @@ from nicd.core.events import (
 )
 from nicd.core.lag import Lag
 from nicd.core.memory import Region
-from nicd.core.message import Message
 from nicd.core.rc.dcqcn import Pace
+from nicd.core.rc.posted import Posted
 from nicd.core.rc.rc_stats import RcStats
 from nicd.core.timers import Timer
 
@@ -68,22 +69,14 @@ class QpLike(Protocol):
         """The QP goes to ERROR: its oldest message ends with `status`."""
         ...
 
+    def migrate(self, now: Instant) -> bool:
+        """Go on by another path. False: there is none."""
+        ...
+
 
 def timeout_ns(exponent: int) -> int:
     """The time-out with this exponent; NEVER for 0, as IBTA has it."""
     return TIMEOUT_UNIT_NS << exponent if exponent else NEVER
-
-
-class Posted(Message):
-    """One posted WRITE of an RC QP."""
-
-    __slots__ = ("base",)
-
-    def __init__(self, work: PostWrite, region: Region, view: memoryview, number: int, psn: int, base: int) -> None:
-        super().__init__(work, region, view, number, 0)
-        self.psn_first = psn
-        self.base = base
-        """Bytes that the QP was given before this message."""
 
 
 class Requestor:
@@ -96,8 +89,8 @@ class Requestor:
     )  # fmt: skip
 
     def __init__(
-        self, qp: QpLike, board: Board, rc: RcStats, template: RcDataTemplate, pace: Pace, psn_first: int,
-        window_bytes: int,
+        self, qp: QpLike, board: Board, rc: RcStats, template: RcDataTemplate | LrhDataTemplate, pace: Pace,
+        psn_first: int, window_bytes: int,
     ) -> None:  # fmt: skip
         """`window_bytes`: payload in flight; 0: no bound."""
         settings = board.settings
@@ -182,7 +175,7 @@ class Requestor:
         if retry_cnt is not None:
             self._retry_cnt = retry_cnt
 
-    def take_template(self, template: RcDataTemplate) -> None:
+    def take_template(self, template: RcDataTemplate | LrhDataTemplate) -> None:
         """The QP has another port."""
         self._template = template
 
@@ -367,8 +360,10 @@ class Requestor:
             self._tries += 1
             self._stats.timeouts += 1
             if self._tries > self._retry_cnt:
-                self._qp.fail(now, STATUS_RETRY_EXCEEDED, "retry_exceeded")
-                return
+                if not self._qp.migrate(now):
+                    self._qp.fail(now, STATUS_RETRY_EXCEEDED, "retry_exceeded")
+                    return
+                self._tries = 0
             self._go_back(now, self._una, TIMEOUT)
         self._since_ns = now
         self._arm(now)

@@ -15,13 +15,15 @@ from typing import Final
 
 from mrcfabric.units import NEVER, NS_PER_S, Instant
 from mrcfabric.wire.layout import PSN_MASK
+from mrcfabric.wire.lrh_rc import LrhDataTemplate
 from mrcfabric.wire.roce import RcDataTemplate
 from mrcfabric.wire.roce_layout import NAK_SEQUENCE
 from nicd.core.board import Board
 from nicd.core.events import STATUS_REMOTE_INVALID, STATUS_RETRY_EXCEEDED, Retransmit
 from nicd.core.rc.dcqcn import Pace
+from nicd.core.rc.posted import Posted
 from nicd.core.rc.rc_stats import RcStats
-from nicd.core.rc.requestor import HALF_PSN, NACK, TIMEOUT, Posted, QpLike, Requestor
+from nicd.core.rc.requestor import HALF_PSN, NACK, TIMEOUT, QpLike, Requestor
 
 WINDOW_SPARE_PACKETS: Final = 4
 """A window holds more than one bandwidth-delay product by what waits for its acknowledgement, and by so many packets
@@ -56,7 +58,8 @@ class SelectiveRequestor(Requestor):
     )  # fmt: skip
 
     def __init__(
-        self, qp: QpLike, board: Board, rc: RcStats, template: RcDataTemplate, pace: Pace, psn_first: int,
+        self, qp: QpLike, board: Board, rc: RcStats, template: RcDataTemplate | LrhDataTemplate, pace: Pace,
+        psn_first: int,
         window_bytes: int,
     ) -> None:  # fmt: skip
         """As `Requestor`."""

@@ -4,14 +4,17 @@
 (RoCEv2); RFC 6040 (an outer header's mark counts).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from mrcfabric.errors import RefusedError
 from mrcfabric.glance import RcGlance
+from mrcfabric.lids import base_lid, check_lids
 from mrcfabric.rng import PPM
 from mrcfabric.units import Buffer, Instant
 from mrcfabric.wire.layout import ICRC_SIZE, IPV6_SIZE, PSN_MASK, QPN_MAX, QPN_MIN, RETH_SIZE, UDP_SIZE
+from mrcfabric.wire.lrh import lrh_sums_ok
+from mrcfabric.wire.lrh_rc import LrhPeeker
 from mrcfabric.wire.roce import rc_icrc_ok, rc_peeker, read_rc_aeth, read_selective_aeth
 from mrcfabric.wire.roce_layout import CNP, KIND_ACK, KIND_NAK, KIND_RNR, RC_ACK, RC_WRITE_ONLY_IMM, SYNDROME_KIND_SHIFT
 from nicd.core.board import Board
@@ -20,6 +23,7 @@ from nicd.core.events import STATUS_FLUSHED, STATUS_RETRY_EXCEEDED, Result
 from nicd.core.qp_state import QpState
 from nicd.core.rc.dcqcn_profile import dcqcn_figures
 from nicd.core.rc.footprint import limits_of, slot_bytes, within
+from nicd.core.rc.lid_ways import LidWays
 from nicd.core.rc.qp import RcLink, RcQp
 from nicd.core.rc.rc_stats import RC_DROP_REASONS, RESERVED, RcStats
 from nicd.core.rc.state_report import peak, state_bytes, state_report
@@ -55,7 +59,15 @@ class RcTransport(Transport):
         if config.settings.cc == "dcqcn":
             self._figures = dcqcn_figures(config.settings, config.ports[0].rate_bps)
         self._selective = config.settings.rc_recovery == "selective"
-        self._peek = rc_peeker(config.address, selective=self._selective, options=config.options)
+        self._peek: Callable[[Buffer], tuple[Any, ...]]
+        if config.settings.rc_path == "lid":
+            check_lids(config.paths.nics, config.settings.lid_lmc)
+            own = base_lid(config.index, config.settings.lid_lmc)
+            self._peek = LrhPeeker(own, config.settings.lid_lmc, config.options)
+            self._sums_ok = lrh_sums_ok
+        else:
+            self._peek = rc_peeker(config.address, selective=self._selective, options=config.options)
+            self._sums_ok = rc_icrc_ok
         self.commands = {
             CreateQp: self._create_qp,
             ConnectQp: self._connect_qp,
@@ -81,12 +93,12 @@ class RcTransport(Transport):
     def receive(self, now: Instant, port: int, packet: Buffer) -> str:
         """Check a packet from a port and hand it to its QP. Returns what became of it, as the base class has it."""
         stats = self.board.stats
-        reason, traffic_class, opcode, qpn, psn, flags, start, size, source, _ = self._peek(packet)
+        reason, traffic_class, opcode, qpn, psn, flags, start, size, source, migrated = self._peek(packet)
         if reason is not None:
             return stats.drop(reason)
         if not self.board.ports.carrier >> port & 1:
             return stats.drop("no_carrier")
-        if not rc_icrc_ok(packet):
+        if not self._sums_ok(packet):
             return stats.drop("icrc")
         qp = self._qps.get(qpn)
         if qp is None:
@@ -96,6 +108,8 @@ class RcTransport(Transport):
             return stats.drop("qp_not_ready" if qp.state < QpState.RTR else "qp_state")
         if source != link.ways.address:
             return stats.drop("inner_source")
+        if link.ways.armed and migrated:
+            link.migrate(now)
         if opcode <= RC_WRITE_ONLY_IMM:
             return link.on_data(now, port, packet, traffic_class, opcode, psn, flags, start, size)
         if opcode == RC_ACK:
@@ -142,6 +156,8 @@ class RcTransport(Transport):
             own = link.ways.port
             if carrier >> own & 1:
                 link.carrier_changed(now, own)
+            elif link.ways.armed and link.migrate(now):
+                continue
             elif settings.rc_port_failover:
                 link.carrier_changed(now, self._choose(link.qpn, link.peer_index, link.peer_qpn))
             else:
@@ -277,8 +293,16 @@ class RcTransport(Transport):
                 "rate_bps_mean": sum(rates) // len(rates) if rates else 0,
                 "qps_slowed": sum(link.windows.slowed for link in links),
                 "early_packets": sum(link.responder.early for link in links),
+                **self._lid_counters(links),
             },
         }
+
+    def _lid_counters(self, links: list[RcLink]) -> dict[str, int]:
+        """What only InfiniBand has: `migrations` to a second path, and `armed`, QPs that still have one."""
+        ways = [link.ways for link in links if isinstance(link.ways, LidWays)]
+        if not ways:
+            return {}
+        return {"migrations": sum(way.migrations for way in ways), "armed": sum(way.armed for way in ways)}
 
     def state_report(self) -> dict[str, Any]:
         shared = (self.rc, self._figures) if self._figures is not None else (self.rc,)

@@ -35,6 +35,9 @@ class Ways:
 
     __slots__ = ("_board", "_cnps", "_controls", "_outers", "_peer_qpn", "address", "port", "sport")
 
+    armed = False
+    """There is one path."""
+
     def __init__(self, board: Board, qpn: int, peer_index: int, peer_qpn: int, port: int) -> None:
         config = board.config
         settings = board.settings
@@ -94,6 +97,10 @@ class Ways:
             )  # fmt: skip
         self._board.ports.offer(now, port, template.cnp(), True)
         return True
+
+    def migrate(self) -> bool:
+        """Take another path: there is none."""
+        return False
 
     def _way_back(self, port: int) -> int:
         carrier = self._board.ports.carrier

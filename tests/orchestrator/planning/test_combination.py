@@ -18,6 +18,8 @@ from switchd.core.settings import SwitchSettings
 RC = {"transport": "rc"}
 UET = {"transport": "uet"}
 ECMP = {"forwarding": "ecmp"}
+LID = {**RC, "rc_path": "lid", "cc": "none"}
+LFT = {"forwarding": "lft", "lossless": "credits"}
 
 
 def topology(nic: dict[str, Any] | None = None, switch: dict[str, Any] | None = None, **dscp: int) -> Topology:
@@ -38,6 +40,8 @@ GOOD: tuple[Topology, ...] = (
     topology({**RC, "rc_data_dscp": 34}, {**ECMP, "lossless": "pfc", "pfc_classes": " 4 "}),
     topology({**RC, "rc_data_dscp": 8}, {**ECMP, "trim": False, "trim_last_hop": False}),
     topology({"cc": "none"}),
+    topology(LID, LFT),
+    topology({**LID, "lid_lmc": 2, "apm": True}, {**LFT, "vls": 4, "adaptive": "packet"}),
     topology({**RC, "cc": "none"}, {**ECMP, "lossless": "pfc", "class_strict": "3,6"}),
     topology(RC, {**ECMP, "class_strict": "3,6"}),
     topology(UET, ECMP),
@@ -65,6 +69,12 @@ BAD: tuple[tuple[Topology, str, str, str], ...] = (
     (topology(RC, {**ECMP, "trim_last_hop": True}), "switch.trim_last_hop", "does not understand", "false"),
     (topology({**RC, "rc_data_dscp": 4}, ECMP), "nic.rc_data_dscp", "4 is dscp.trimmable", "another code point"),
     (topology({**RC, "rc_data_dscp": 46}, ECMP), "nic.rc_data_dscp", "46 is dscp.control", "another code point"),
+    (topology(LID), "nic.rc_path", "of which switch.forwarding usid is no part", "switch.forwarding: lft"),
+    (topology(LID, {**LFT, "lossless": "pfc"}), "switch.lossless", "is no part", "switch.lossless: credits"),
+    (topology({**LID, "rc_path": "ecmp"}, LFT), "nic.rc_path", "is no part", "nic.rc_path: lid"),
+    (topology(switch=LFT), "switch.forwarding", "nic.transport mrc is no part", "nic.transport: rc"),
+    (topology({**LID, "rc_recovery": "selective"}, LFT), "nic.rc_recovery", "RoCE's", "go_back_n"),
+    (topology({**LID, "cc": "dcqcn"}, LFT), "nic.cc", "notifications", "nic.cc: none"),
     (topology({"cc": "dcqcn"}), "nic.cc", "a congestion control of its own", "nic.transport: rc"),
     (topology(RC, {**ECMP, "ecn": False}), "switch.ecn", "by marks alone", "nic.cc: none"),
     (

@@ -72,7 +72,7 @@ def test_every_direction_has_its_toggles():
         {"control_burst_bytes": -1},
         {"control_reserve": 1.0},
         {"ecn": 1},
-        {"lossless": "credits"},
+        {"lossless": "credit"},
         {"lossless": True},
         {"pfc_classes": "8"},
         {"pfc_classes": "3,3"},

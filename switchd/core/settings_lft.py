@@ -1,0 +1,33 @@
+"""Knobs of a switch that forwards by LID: adaptive routing, and the repair of its own links.
+
+Owns names, units, defaults and bounds; `switchd.core.forwarding.lft` gives them their meaning.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from switchd.core.forwarding.lft import ADAPTIVE
+
+
+@dataclass(frozen=True)
+class LftKnobs:
+    """How a packet finds its port, with `forwarding: lft`."""
+
+    adaptive: str = "off"
+    """`off`: by the up-link that the table names for its LID. `packet`: by the up-link with the least to send.
+    `flowlet`: the same, but a flow that has not paused for `flowlet_ns` stays where it is."""
+    flowlet_ns: int = 10_000
+    """For how long a flow must pause to take another up-link."""
+    shield: bool = False
+    """A T0 leaves an up-link out that has lost its carrier, whatever its table says (fast link fault recovery). Off:
+    what the table sends there is lost until somebody writes another one."""
+    shield_ns: int = 1_000_000
+    """How long after the loss of carrier, and after its return."""
+
+
+LEAST: Final[dict[str, int]] = {"flowlet_ns": 0, "shield_ns": 0}
+"""Smallest value where it is not 1."""
+MOST: Final[dict[str, int]] = {"flowlet_ns": 1_000_000_000, "shield_ns": 10_000_000_000}
+"""Largest value where there is one."""
+CHOICES: Final[dict[str, tuple[str, ...]]] = {"adaptive": ADAPTIVE}
+"""What a knob that is a name may be."""
