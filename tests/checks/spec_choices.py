@@ -10,6 +10,7 @@ from tests.checks.choice import CONFLICT, DEVIATION, DSCP, NIC, OPTION, SWITCH, 
 from tests.checks.choice import of as _of
 from tests.checks.spec_choices_congestion import CONGESTION
 from tests.checks.spec_choices_frames import FRAMES
+from tests.checks.spec_choices_lid import LID
 from tests.checks.spec_choices_rc import RC
 from tests.checks.spec_choices_routed import ROUTED
 from tests.checks.spec_choices_uet import UET
@@ -396,5 +397,6 @@ CHOICES: Final = {
     "RoCE and DCQCN": RC,
     "UET": UET,
     "Switches of other fabrics": ROUTED,
+    "InfiniBand": LID,
     "State and memory": _STATE,
 }

@@ -11,12 +11,15 @@ from typing import Final
 
 FOLDERS: Final[dict[str, str]] = {
     "mrcfabric": """
-        class_egress clock drive egress egress_queues egress_wire link_port node plane_ports port_counts rng udp units
+        class_egress clock credit_egress drive egress egress_queues egress_wire link_credits link_port node plane_ports
+        port_counts rng udp units vl_arbitration vl_queues
         """,
     "mrcfabric/sim": "simulator trace",
-    "mrcfabric/wire": "entropy fastpath icrc layout roce roce_layout segments srh templates trim usid",
+    "mrcfabric/wire": """
+        entropy fastpath flow_control icrc layout lrh lrh_rc roce roce_layout segments srh templates trim usid vcrc
+        """,
     "nicd/core": """
-        board class_ports ev_state lag memory message nic onchip pause_sender pause_watch ports qp_state scheduler
+        board class_ports credit_ports ev_state lag memory message nic onchip pause_sender pause_watch ports qp_state scheduler
         stamps stats timers transport transports widths
         """,
     "nicd/core/congestion": "lateness nscc nscc_constants open_window plane_windows window",
@@ -26,11 +29,11 @@ FOLDERS: Final[dict[str, str]] = {
         sack sack_spans search_rounds skip_timer transport
         """,
     "nicd/core/rc": """
-        dcqcn notification qp rc_stats requestor responder selective selective_responder transport ways
+        dcqcn lid_ways notification posted qp rc_stats requestor responder selective selective_responder transport ways
         """,
     "nicd/programs": "hosted_nic",
-    "switchd/core": "buffer endpoint fib lossless routed switch waiting watchdog",
-    "switchd/core/forwarding": "ecmp usid witnessed",
+    "switchd/core": "buffer credited endpoint fib lossless ordered routed switch waiting watchdog",
+    "switchd/core/forwarding": "ecmp lft usid witnessed",
 }
 """Folder -> the modules in it that packets pass through, and those that these call. Settings, commands, events, reports
 and the complete parser of headers stay with the interpreter: they are rare on that way, and easier to look into."""

@@ -1,0 +1,65 @@
+"""The rows of `spec_choices` that are about InfiniBand: no MRC, but the same daemons."""
+
+from tests.checks.choice import NIC, OPTION, SWITCH, UNKNOWN, Choice
+from tests.checks.choice import of as _of
+
+LID = (
+    Choice(
+        "LIDs, LMC and the service level of a NIC",
+        OPTION,
+        "One LID per port, service level 0. With an LMC each of a port's LIDs is another way up, and a QP draws one, "
+        "the same at both ends. NICs have LIDs in the order of their numbers; each plane is a subnet of its own.",
+        _of(NIC, "lid_lmc", "lid_sl"),
+    ),
+    Choice(
+        "Automatic path migration",
+        OPTION,
+        "Off. When asked for, each QP has a second path, by the next port or the next LID, and takes it once: when its "
+        "retries are used up, when its port has lost its carrier, or when it hears from its peer (MigReq).",
+        _of(NIC, "apm"),
+    ),
+    Choice(
+        "VLs, and which service level travels on which",
+        OPTION,
+        "Two data VLs on every link, by the service level modulo their number. A switch does not tell inputs from one "
+        "another in this. VL15 has no credit, goes first, and what finds no room there is dropped.",
+        _of(SWITCH, "vls", "vl_of_sl"),
+    ),
+    Choice(
+        "VL arbitration",
+        OPTION,
+        "No table of high priority, and one of low priority with a packet of 4 KiB for each VL in turn. Inputs of a VL "
+        "take turns packet by packet; a packet that waits for credit is not overtaken on its VL.",
+        _of(SWITCH, "vl_high", "vl_low", "vl_high_limit"),
+    ),
+    Choice(
+        "Buffers and grants",
+        UNKNOWN,
+        "64 KiB per port and VL, which is what a loop of a few microseconds needs at 100 Gb/s. A packet holds its "
+        "blocks from its arrival until it starts on its way out. Every block that can be granted anew is granted at "
+        "once; a port of four lanes says the rest every 65,536 symbol times. What would only repeat what has arrived "
+        "is left out, so that an idle fabric comes to rest.",
+        _of(SWITCH, "vl_blocks", "credit_update_blocks"),
+    ),
+    Choice(
+        "How old a packet may grow at the head of its queue",
+        OPTION,
+        "As opensm has it: 1.07 s between switches, 268 ms towards NICs, and after seven such drops in a row the VL "
+        "drops everything for eight of these times. The head is that of one input's packets of a VL.",
+        _of(SWITCH, "head_life", "head_life_nic", "vl_stall_count"),
+    ),
+    Choice(
+        "Adaptive routing",
+        UNKNOWN,
+        "Off. Per packet a T0 takes the up-link whose wire is free soonest, of equals the next one in turn; by "
+        "flowlets a flow that has not paused stays. What the switches beyond have to send is not known there.",
+        _of(SWITCH, "adaptive", "flowlet_ns"),
+    ),
+    Choice(
+        "What an InfiniBand switch does about a dead up-link",
+        OPTION,
+        "Nothing until the tables change. With SHIELD's first part a T0 leaves it out a millisecond later, and flows "
+        "whose up-link lives stay where they are.",
+        _of(SWITCH, "shield", "shield_ns"),
+    ),
+)
