@@ -8,6 +8,7 @@ Source: IBTA 4.1.1 (LIDs), 7.11.1 (LMC).
 """
 
 from mrcfabric.errors import ConfigError
+from mrcfabric.naming import port_mac
 from mrcfabric.wire.lrh import LID_MAX, LMC_MAX
 
 
@@ -19,6 +20,12 @@ def base_lid(nic: int, lmc: int) -> int:
 def nic_of(lid: int, lmc: int) -> int:
     """The NIC that has a LID; -1: none can."""
     return (lid >> lmc) - 1
+
+
+def node_guid(name: str) -> int:
+    """The GUID of a node: the address of its first port in the longer form."""
+    mac = port_mac(name, 0)
+    return int.from_bytes(mac[:3] + b"\xff\xfe" + mac[3:], "big")
 
 
 def check_lids(nics: int, lmc: int) -> None:

@@ -19,20 +19,27 @@ from mrcfabric.credit_egress_config import CreditEgressConfig
 from mrcfabric.node import Transmit
 from mrcfabric.rng import Rng
 from mrcfabric.units import NS_PER_S, Buffer, Instant
+from mrcfabric.vl_settings import FOR_EVER, LIFE_UNIT_NS
 from mrcfabric.wire.flow_control import parse
 from mrcfabric.wire.link import ControlFrame
 from mrcfabric.wire.lrh import MANAGEMENT_VL, blocks_of, link_fault, set_vl
+from mrcfabric.wire.smp import SELF_PORT, is_directed, step
+from mrcfabric.wire.smp import encode as encode_smp
+from mrcfabric.wire.smp import parse as parse_smp
 from switchd.core.commands import Command
 from switchd.core.forwarding.lft import LftForwarding
 from switchd.core.ordered import OrderedSwitch
 from switchd.core.settings import SwitchConfig
+from switchd.core.subnet_agent import SubnetAgent
 from switchd.core.waiting import Waiting
 
 BAD_LRH = "lrh"
 NO_VL = "no_vl"
 OVERRUN = "credit_overrun"
-CREDIT_DROPS = (BAD_LRH, NO_VL, OVERRUN)
-"""Why a packet gets into no queue: it has no good LRH; there is no such VL; its sender had no credit for it."""
+BAD_SMP = "smp"
+CREDIT_DROPS = (BAD_LRH, NO_VL, OVERRUN, BAD_SMP)
+"""Why a packet gets into no queue: it has no good LRH; there is no such VL; its sender had no credit for it; it is a
+directed-route packet that is broken, or whose way ends nowhere."""
 
 
 class CreditSwitch(OrderedSwitch):
@@ -50,6 +57,10 @@ class CreditSwitch(OrderedSwitch):
         self._freed: list[tuple[int, int]] = []
         """(pair, blocks) that departures of this instant have freed."""
         forwarding.load = self._load
+        self.agent = SubnetAgent(
+            config.name, forwarding, len(self.egress), lambda port: self.egress[port].impairment.up,
+            [(_life_of(port.config), port.config.stall_count) for port in self.egress],
+        )  # fmt: skip
         for port in self.egress:
             # Nothing leaves at the instant at which a core begins.
             port.begin(start_ns + 1)
@@ -88,6 +99,9 @@ class CreditSwitch(OrderedSwitch):
             return
         vl, blocks = packet[0] >> 4, blocks_of(len(packet))
         if vl == MANAGEMENT_VL:
+            if is_directed(packet):
+                self._manage(at_ns, in_port, packet, out)
+                return
             blocks = 0
         elif vl >= ingress.config.vls:
             self._lose(at_ns, packet, NO_VL)
@@ -101,6 +115,25 @@ class CreditSwitch(OrderedSwitch):
             if reason:
                 self._lose(at_ns, packet, reason)
             self._free(at_ns, in_port << 4 | vl, blocks, out)
+
+    def _manage(self, at_ns: Instant, in_port: int, packet: Buffer, out: list[Transmit]) -> None:
+        """Send a directed-route packet on its way, or answer one that is for this switch."""
+        if not self.forwarding:
+            self._lose(at_ns, packet, "frozen")
+            return
+        smp = parse_smp(packet)
+        found = None if smp is None else step(smp, in_port + 1)
+        if found is not None and found[0] == SELF_PORT:
+            reply = self.agent.ask(at_ns, found[1], in_port + 1)
+            self._events += self.agent.events
+            self.agent.events.clear()
+            found = None if reply is None else step(reply, SELF_PORT)
+        if found is None or not 1 <= found[0] <= len(self.egress):
+            self._lose(at_ns, packet, BAD_SMP)
+            return
+        port = found[0] - 1
+        self.egress[port].offer(at_ns, encode_smp(found[1]), MANAGEMENT_VL, out)
+        self._reschedule(port)
 
     def _forward(self, at_ns: Instant, pair: int, packet: Buffer, out: list[Transmit]) -> str | None:
         """Queue a packet. Otherwise the reason why it is dropped; empty: its port has counted that."""
@@ -156,7 +189,10 @@ class CreditSwitch(OrderedSwitch):
         self._set_timer(0, self._plain_forwarding.next_change_ns)
 
     def _obey(self, at_ns: Instant, command: Command, out: list[Transmit]) -> None:
+        before = [port.impairment.up for port in self.egress]
         super()._obey(at_ns, command, out)
+        if before != [port.impairment.up for port in self.egress]:
+            self.agent.state_change = True
         self._set_timer(0, self._plain_forwarding.next_change_ns)
         for port in range(len(self.egress)):
             self._reschedule(port)
@@ -170,3 +206,8 @@ class CreditSwitch(OrderedSwitch):
     def counters(self) -> dict[str, Any]:
         """Those of `RoutedSwitch`, and `vls` {port: figures of its VLs} as `CreditEgress.counters` has them."""
         return {**super().counters(), "vls": {port.port: port.counters(self.now_ns)["vls"] for port in self.egress}}
+
+
+def _life_of(config: CreditEgressConfig) -> int:
+    """HOQLife of a port, as an exponent."""
+    return (config.head_life_ns // LIFE_UNIT_NS).bit_length() - 1 if config.head_life_ns else FOR_EVER

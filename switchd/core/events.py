@@ -1,9 +1,9 @@
 """Every event that a switch core reports.
 
 A switch reports little: drops and marks are counters. Events are the answers to commands, spells of pauses
-(`mrcfabric.pause_spells`), what its watchdog does, changes of a group of equal paths, and flows that another hash
-moves. `record()` is flat, can be hashed into a trace, and leaves out what differs between two drivers of the same run
-(tokens).
+(`mrcfabric.pause_spells`), what its watchdog does, changes of a group of equal paths, flows that another hash moves,
+and blocks of a table that a subnet manager writes. `record()` is flat, can be hashed into a trace, and leaves out what
+differs between two drivers of the same run (tokens).
 """
 
 from dataclasses import dataclass
@@ -88,4 +88,20 @@ class EcmpMember:
         }  # fmt: skip
 
 
-SwitchEvent: TypeAlias = CommandDone | PauseEvent | WatchdogFired | WatchdogRestored | EcmpMember | HashChange
+@dataclass(slots=True)
+class LftWritten:
+    """A subnet manager has changed entries of a block of the table by LID."""
+
+    at_ns: Instant
+    block: int
+    """LIDs from 64 times this number on."""
+    entries: int
+    """How many of them lead elsewhere now."""
+
+    def record(self) -> dict[str, Any]:
+        return {"at_ns": self.at_ns, "kind": "lft_written", "block": self.block, "entries": self.entries}
+
+
+SwitchEvent: TypeAlias = (
+    CommandDone | PauseEvent | WatchdogFired | WatchdogRestored | EcmpMember | HashChange | LftWritten
+)

@@ -12,7 +12,7 @@ from mrcfabric.sim.simulator import Simulator
 from mrcfabric.units import NEVER
 from mrcfabric.wire.flow_control import parse
 from mrcfabric.wire.link import ControlFrame
-from mrcfabric.wire.lrh import SLS, blocks_of, vcrc_ok
+from mrcfabric.wire.lrh import MANAGEMENT_VL, SLS, blocks_of, vcrc_ok
 from mrcfabric.wire.lrh_rc import LrhDataTemplate
 from mrcfabric.wire.roce_layout import RC_WRITE_MIDDLE
 from switchd.core.build import build_switch
@@ -110,6 +110,8 @@ class CreditHost:
             self.port.heard(now, said, out)
             return
         vl, blocks = packet[0] >> 4, blocks_of(len(packet))
+        if vl == MANAGEMENT_VL:
+            return
         assert packet[2] << 8 | packet[3] == self.lid
         if not self.received:
             assert vcrc_ok(packet)

@@ -19,8 +19,8 @@ FOLDERS: Final[dict[str, str]] = {
         entropy fastpath flow_control icrc layout lrh lrh_rc roce roce_layout segments srh templates trim usid vcrc
         """,
     "nicd/core": """
-        board class_ports credit_ports ev_state lag memory message nic onchip pause_sender pause_watch ports qp_state scheduler
-        stamps stats timers transport transports widths
+        board class_ports credit_ports ev_state lag memory message nic onchip pause_sender pause_watch ports qp_state
+        scheduler stamps stats timers transport transports widths
         """,
     "nicd/core/congestion": "lateness nscc nscc_constants open_window plane_windows window",
     "nicd/core/mrc": """
