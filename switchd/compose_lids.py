@@ -43,6 +43,8 @@ def lft_config(topology: Topology, name: str, settings: SwitchSettings) -> LftCo
             else:
                 port = NO_PORT
             table[base_lid(nic, lmc) + bits] = port
+    if settings.routing == "sm":
+        table = bytearray()
     return LftConfig(
         bytes(table), tuple(up), settings.adaptive, settings.flowlet_ns, settings.shield_ns if settings.shield else -1
     )

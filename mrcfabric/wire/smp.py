@@ -35,6 +35,7 @@ from mrcfabric.wire.options import P_KEY_DEFAULT
 from mrcfabric.wire.roce_headers import RcBth
 
 UD_SEND_ONLY: Final = 0x64
+BY_LID: Final = 0x01
 DIRECTED: Final = 0x81
 GET: Final = 0x01
 SET: Final = 0x02
@@ -175,15 +176,25 @@ def step(smp: Smp, in_port: int) -> tuple[int, Smp] | None:
     return port, replace(smp, hop_pointer=pointer + 1, return_path=path)
 
 
-def encode(smp: Smp) -> bytearray:
-    """The packet."""
+def trap(data: bytes) -> Smp:
+    """What a node tells its manager unasked: a notice, sent by LID."""
+    return Smp(TRAP, NOTICE, data=data.ljust(DATA_BYTES, b"\0"), mgmt_class=BY_LID, dr_slid=0, dr_dlid=0)
+
+
+def encode(smp: Smp, slid: int = PERMISSIVE_LID, dlid: int = PERMISSIVE_LID) -> bytearray:
+    """The packet; with LIDs one that goes by them."""
     bth = RcBth(UD_SEND_ONLY, 0, 0, p_key=P_KEY_DEFAULT)
     words = (SMP_PACKET_BYTES - 2) // 4
-    head = pack(MANAGEMENT_VL, 0, PERMISSIVE_LID, words, PERMISSIVE_LID)
+    head = pack(MANAGEMENT_VL, 0, dlid, words, slid)
     packet = bytearray(head + bth.emit() + Deth().emit() + smp.emit() + bytes(ICRC_SIZE + 2))
     packet[-ICRC_SIZE - 2 : -2] = lrh_icrc(packet).to_bytes(ICRC_SIZE, "little")
     del packet[-2:]
     return with_vcrc(packet)
+
+
+def is_management(packet: Buffer) -> bool:
+    """Whether a packet that no link faults is one of these, directed or by LID, by its VL and its size."""
+    return packet[0] >> 4 == MANAGEMENT_VL and len(packet) == SMP_PACKET_BYTES
 
 
 def is_directed(packet: Buffer) -> bool:
@@ -192,12 +203,12 @@ def is_directed(packet: Buffer) -> bool:
 
 
 def parse(packet: Buffer) -> Smp | None:
-    """What a directed-route packet says; None for bytes that are no good one."""
-    if link_fault(packet) is not None or not is_directed(packet) or not lrh_sums_ok(packet):
+    """What a management packet says, which is directed or goes by LID; None for bytes that are no good one."""
+    if link_fault(packet) is not None or not is_management(packet) or not lrh_sums_ok(packet):
         return None
     bth = RcBth.parse(packet[LRH_SIZE:])
     if bth.opcode != UD_SEND_ONLY or bth.dest_qp or bth.pad_count:
         return None
     smp = Smp.parse(packet[_START:])
     known = smp.base_version, smp.mgmt_class, smp.class_version
-    return smp if known == (1, DIRECTED, 1) else None
+    return smp if known == (1, DIRECTED if is_directed(packet) else BY_LID, 1) else None

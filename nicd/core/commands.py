@@ -162,6 +162,29 @@ class SetReceiveRate:
 
 
 @dataclass(slots=True)
+class StartManager:
+    """Run a subnet manager for the subnet behind a port, in place of the one that may run: it sweeps at once.
+
+    Times and counts None: those of opensm. Result: `port`. Only a NIC on InfiniBand can.
+    """
+
+    token: int
+    port: int
+    sweep_ns: int | None = None
+    timeout_ns: int | None = None
+    retries: int | None = None
+    outstanding: int | None = None
+
+
+@dataclass(slots=True)
+class StopManager:
+    """Run no subnet manager for a port any more. Result: `port`."""
+
+    token: int
+    port: int
+
+
+@dataclass(slots=True)
 class SetImpairment:
     """What the transmit direction of a port does to packets from now on. Result: `port`."""
 
@@ -208,6 +231,8 @@ Command: TypeAlias = (
     | SetImpairment
     | SetPauseStorm
     | SetReceiveRate
+    | StartManager
+    | StopManager
     | ProbeLinks
     | ProbeLoop
     | PathCommand

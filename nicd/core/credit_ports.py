@@ -15,6 +15,7 @@ from mrcfabric.units import NEVER, Buffer, Instant
 from mrcfabric.wire.flow_control import FlowControl, parse
 from mrcfabric.wire.link import ControlFrame
 from mrcfabric.wire.lrh import LEAST, MANAGEMENT_VL, blocks_of, vl_of
+from mrcfabric.wire.smp import is_management
 from nicd.core.onchip import Receive
 from nicd.core.ports import Ports
 from nicd.core.stats import TAKEN
@@ -121,9 +122,11 @@ class CreditPorts(Ports):
 class CreditReceiver:
     """Takes flow control packets out of what comes in, and holds credit for the rest while it is dealt with."""
 
-    __slots__ = ("_drops", "_onward", "_ports")
+    __slots__ = ("_drops", "_manage", "_onward", "_ports")
 
-    def __init__(self, ports: CreditPorts, onward: Receive, drops: dict[str, int]) -> None:
+    def __init__(self, ports: CreditPorts, onward: Receive, manage: Receive, drops: dict[str, int]) -> None:
+        """`manage`: takes packets of a subnet manager and of agents."""
+        self._manage = manage
         self._ports = ports
         self._onward = onward
         self._drops = drops
@@ -141,7 +144,8 @@ class CreditReceiver:
                 return TAKEN
             return self._onward(now, port, packet)
         if len(packet) < LEAST or vl_of(packet) == MANAGEMENT_VL:
-            return self._onward(now, port, packet)
+            managed = len(packet) >= LEAST and is_management(packet)
+            return (self._manage if managed else self._onward)(now, port, packet)
         vl, blocks = vl_of(packet), blocks_of(len(packet))
         if vl >= ports.vls(port):
             return self._lose(NO_VL)

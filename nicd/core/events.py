@@ -168,6 +168,27 @@ class PathMigrated:
 
 
 @dataclass(slots=True)
+class SubnetSwept:
+    """A subnet manager has found its subnet and written what differed."""
+
+    at_ns: Instant
+    port: int
+    """The NIC's port, from 0."""
+    switches: int
+    nics: int
+    blocks: int
+    """Blocks of tables that it wrote."""
+    requests: int
+    took_ns: int
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "at_ns": self.at_ns, "kind": "subnet_swept", "port": self.port, "switches": self.switches,
+            "nics": self.nics, "blocks": self.blocks, "requests": self.requests, "took_ns": self.took_ns,
+        }  # fmt: skip
+
+
+@dataclass(slots=True)
 class Retransmit:
     """Packets of one QP put up for retransmission at one instant for one cause."""
 
@@ -196,5 +217,6 @@ NicEvent: TypeAlias = (
     | QpChange
     | PathMigrated
     | Retransmit
+    | SubnetSwept
     | PauseEvent
 )

@@ -16,6 +16,7 @@ from mrcfabric.units import NEVER, Instant
 from mrcfabric.witness import Witness
 from nicd.core.board import Board
 from nicd.core.class_ports import ClassPorts, PauseReceiver
+from nicd.core.commands import StartManager, StopManager
 from nicd.core.credit_ports import CreditPorts, CreditReceiver
 from nicd.core.execute import Executor
 from nicd.core.nic_witness import NicWitness
@@ -23,6 +24,7 @@ from nicd.core.onchip import NO_CONTEXTS, Antechamber, Receive
 from nicd.core.pause_sender import PauseSender
 from nicd.core.pause_watch import PauseWatch
 from nicd.core.settings import NicConfig
+from nicd.core.subnet.interface import SubnetInterface
 from nicd.core.transports import transport_of
 
 RETIRED: Final = ("assumed_bad:", "denied:")
@@ -42,13 +44,19 @@ class Nic:
         self._board: Board = transport.board
         self._pauses: PauseSender | None = None
         """Asks switches to pause; None: the fabric is not lossless."""
+        self._subnet: SubnetInterface | None = None
+        """Answers a subnet manager, and may run one; None: not on InfiniBand."""
         if isinstance(self._board.ports, ClassPorts):
             self._pauses = PauseSender(self._board, self._board.ports, transport.receive)
             self._pause_watch = PauseWatch(self._board, self._board.ports)
         elif isinstance(self._board.ports, CreditPorts):
             # Nothing leaves at the instant at which a core begins.
             self._board.ports.begin(start_ns + 1)
+            self._subnet = SubnetInterface(self._board)
         self._executor = Executor(transport, self._pauses)
+        if self._subnet is not None:
+            self._executor.teach(StartManager, self._subnet.start_manager)
+            self._executor.teach(StopManager, self._subnet.stop_manager)
         self._antechamber: Antechamber | None = None
         if self._board.contexts is not None:
             self._board.contexts.known = transport.qps
@@ -245,4 +253,5 @@ class Nic:
         if isinstance(ports, ClassPorts):
             self._arrive = PauseReceiver(ports, receive, self._pause_watch.heard).receive
         elif isinstance(ports, CreditPorts):
-            self._arrive = CreditReceiver(ports, receive, self._board.stats.drops).receive
+            assert self._subnet is not None
+            self._arrive = CreditReceiver(ports, receive, self._subnet.receive, self._board.stats.drops).receive

@@ -135,6 +135,13 @@ class CreditSwitch(OrderedSwitch):
         self.egress[port].offer(at_ns, encode_smp(found[1]), MANAGEMENT_VL, out)
         self._reschedule(port)
 
+    def _trap(self, at_ns: Instant, out: list[Transmit]) -> None:
+        """Tell the manager, if there is one, that a port has changed. It is said once."""
+        packet = self.agent.trap()
+        routed = None if packet is None else self._forwarding.route(at_ns, 0, packet)
+        if packet is not None and isinstance(routed, tuple):
+            self.egress[routed[0]].offer(at_ns, packet, MANAGEMENT_VL, out)
+
     def _forward(self, at_ns: Instant, pair: int, packet: Buffer, out: list[Transmit]) -> str | None:
         """Queue a packet. Otherwise the reason why it is dropped; empty: its port has counted that."""
         if not self.forwarding:
@@ -193,6 +200,7 @@ class CreditSwitch(OrderedSwitch):
         super()._obey(at_ns, command, out)
         if before != [port.impairment.up for port in self.egress]:
             self.agent.state_change = True
+            self._trap(at_ns, out)
         self._set_timer(0, self._plain_forwarding.next_change_ns)
         for port in range(len(self.egress)):
             self._reschedule(port)

@@ -13,6 +13,9 @@ from switchd.core.forwarding.lft import ADAPTIVE
 class LftKnobs:
     """How a packet finds its port, with `forwarding: lft`."""
 
+    routing: str = "static"
+    """`static`: tables are there from the start, those of the fabric without faults. `sm`: they begin empty, and a
+    subnet manager writes them."""
     adaptive: str = "off"
     """`off`: by the up-link that the table names for its LID. `packet`: by the up-link with the least to send.
     `flowlet`: the same, but a flow that has not paused for `flowlet_ns` stays where it is."""
@@ -29,5 +32,5 @@ LEAST: Final[dict[str, int]] = {"flowlet_ns": 0, "shield_ns": 0}
 """Smallest value where it is not 1."""
 MOST: Final[dict[str, int]] = {"flowlet_ns": 1_000_000_000, "shield_ns": 10_000_000_000}
 """Largest value where there is one."""
-CHOICES: Final[dict[str, tuple[str, ...]]] = {"adaptive": ADAPTIVE}
+CHOICES: Final[dict[str, tuple[str, ...]]] = {"routing": ("static", "sm"), "adaptive": ADAPTIVE}
 """What a knob that is a name may be."""

@@ -35,8 +35,10 @@ from mrcfabric.wire.smp import (
     UNSUPPORTED,
     Smp,
     answer,
+    encode,
+    trap,
 )
-from mrcfabric.wire.smp_attributes import NodeInfo, PortInfo, SwitchInfo
+from mrcfabric.wire.smp_attributes import LINK_STATE_CHANGE, NodeInfo, Notice, PortInfo, SwitchInfo
 from switchd.core.events import LftWritten
 from switchd.core.forwarding.lft import BLOCK_LIDS, NO_PORT, LftForwarding
 
@@ -62,6 +64,7 @@ class SubnetAgent:
         """A port has gone up or down since the manager last asked to hear of it."""
         self.linear_top = max((lid for lid, port in enumerate(forwarding.table) if port != NO_PORT), default=0)
         self.events: list[LftWritten] = []
+        self._traps = 0
         self._name = name
         self._forwarding = forwarding
         self._ports = ports
@@ -87,6 +90,15 @@ class SubnetAgent:
         except WireError:
             return answer(smp, BAD_VALUE)
         return answer(smp, status, data if status == OK else None)
+
+    def trap(self) -> bytearray | None:
+        """The packet that tells the manager of a port that has changed; None: it is not known."""
+        if not self.lid or not self.master_lid:
+            return None
+        self._traps += 1
+        details = self.lid.to_bytes(2, "big").ljust(54, b"\0")
+        notice = Notice(LINK_STATE_CHANGE, self.lid, details, count=self._traps & 0x7FFF)
+        return encode(trap(notice.emit()), self.lid, self.master_lid)
 
     def _description(self, _at_ns: Instant, _smp: Smp, _in_port: int) -> tuple[int, bytes]:
         return OK, self._name.encode()[:DATA_BYTES]

@@ -49,6 +49,14 @@ LID = (
         _of(SWITCH, "head_life", "head_life_nic", "vl_stall_count"),
     ),
     Choice(
+        "Who writes the tables by LID",
+        OPTION,
+        "Nobody: they are there from the start, as a manager would write them for the fabric without faults. Or they "
+        "begin empty and a subnet manager on a NIC finds the switches by directed routes, gives them LIDs and writes "
+        "blocks of 64 entries. NICs have their LIDs by their numbers; a manager reads them.",
+        _of(SWITCH, "routing"),
+    ),
+    Choice(
         "Adaptive routing",
         UNKNOWN,
         "Off. Per packet a T0 takes the up-link whose wire is free soonest, of equals the next one in turn; by "

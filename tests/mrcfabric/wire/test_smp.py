@@ -102,6 +102,15 @@ def test_other_classes_and_versions_are_none_of_ours() -> None:
     asked = request(GET, NODE_INFO, (1,), 1)
     for changes in ({"mgmt_class": 1}, {"base_version": 2}, {"class_version": 2}):
         assert parse(encode(replace(asked, **changes))) is None
+    assert parse(encode(asked, 5, 6)) is None, "a directed one does not go by LID"
+
+
+def test_a_trap_goes_by_lid() -> None:
+    told = smp.trap(b"notice")
+    packet = encode(told, 0x17, 0x2E)
+    assert packet[2:4] + packet[6:8] == bytes.fromhex("002e0017")
+    assert not smp.is_directed(packet)
+    assert parse(packet) == told
 
 
 @pytest.mark.integration

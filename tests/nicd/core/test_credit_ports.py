@@ -8,6 +8,8 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from mrcfabric.wire.flow_control import INIT, NORMAL, FlowControl, encode, parse
 from mrcfabric.wire.link import ControlFrame
+from mrcfabric.wire.smp import GET, NODE_INFO, request
+from mrcfabric.wire.smp import encode as encode_smp
 from nicd.compose import nic_config
 from nicd.core.class_ports import ports_of
 from nicd.core.credit_ports import NO_VL, OVERRUN, CreditPorts, CreditReceiver
@@ -58,7 +60,7 @@ def test_what_comes_in_is_granted_again_when_the_nic_has_dealt_with_it() -> None
         seen.append(made._credited[port].credits.held[1])
         return TAKEN
 
-    receiver = CreditReceiver(made, onward, {})
+    receiver = CreditReceiver(made, onward, onward, {})
     assert receiver.receive(1_000, 0, ib_packet(130, 1)) == TAKEN
     assert seen == [3]
     made.run(2_000)
@@ -68,12 +70,13 @@ def test_what_comes_in_is_granted_again_when_the_nic_has_dealt_with_it() -> None
 
 def test_what_it_does_not_take_itself_goes_on_or_has_a_reason() -> None:
     made, drops = ports(), dict[str, int]()
-    receiver = CreditReceiver(made, lambda *_: "onward", drops)
+    receiver = CreditReceiver(made, lambda *_: "onward", lambda *_: "managed", drops)
     assert receiver.receive(1_000, 0, encode(NORMAL, 0, 0, 30)) == TAKEN
     assert receiver.receive(1_000, 0, encode(NORMAL, 5, 0, 30)) == "onward"
     assert receiver.receive(1_000, 0, ControlFrame(b"nonsense")) == "onward"
     assert receiver.receive(1_000, 0, bytearray(5)) == "onward"
     assert receiver.receive(1_000, 0, ib_packet(130, 15)) == "onward"
+    assert receiver.receive(1_000, 0, encode_smp(request(GET, NODE_INFO, (1,), 1))) == "managed"
     assert receiver.receive(1_000, 0, ib_packet(130, 7)) == NO_VL
     assert receiver.receive(1_000, 0, ib_packet(1_342, 0)) == OVERRUN
     assert drops == {NO_VL: 1, OVERRUN: 1}

@@ -1,0 +1,284 @@
+"""The subnet manager: finds the subnet by directed routes, computes tables, writes them block by block, and watches.
+
+Owns what it knows of the subnet, which requests are out, and when it looks again. `routes` computes, `interface` sends
+and hears. Everything happens in fabric time.
+
+A *heavy sweep* asks every node who it is, along every port of every switch that answers; then it writes what differs
+from what it knows to be written. A *light sweep* only asks each switch whether a port has changed. No more than
+`outstanding` requests are out; one without an answer is asked again, and given up after `retries` more times.
+
+A switch is called by a LID that the manager gives it; one that does not know its LID has begun anew, and its whole
+table is written again. A NIC has its LIDs by its number, and says them.
+
+Sources: IBTA 14.4 (subnet manager); the figures are those of opensm.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from mrcfabric.errors import ConfigError
+from mrcfabric.units import NS_PER_S, Instant
+from mrcfabric.wire.smp import GET, LFT, NODE_INFO, OK, PORT_ACTIVE, PORT_INFO, SET, SWITCH, SWITCH_INFO, Smp, request
+from mrcfabric.wire.smp_attributes import NodeInfo, PortInfo, SwitchInfo
+from nicd.core.events import NicEvent, SubnetSwept
+from nicd.core.subnet.routes import Node, blocks, tables
+from nicd.core.timers import Timer, Timers
+
+Then: TypeAlias = Callable[[Instant, Smp | None], None]
+"""Takes the answer to a request; None: there was none."""
+Send: TypeAlias = Callable[[Instant, Smp], None]
+Tell: TypeAlias = Callable[[NicEvent], None]
+
+_HOPS_MAX: Final = 20
+"""No path that is longer is followed: the shapes here have a few hops."""
+
+
+@dataclass(frozen=True, slots=True)
+class ManagerConfig:
+    """How a manager works. Times in nanoseconds. Raises ConfigError."""
+
+    port: int
+    """The NIC's port by which it reaches its subnet, from 0."""
+    guid: int
+    lid: int
+    """The NIC's own first LID."""
+    lmc: int
+    switch_lids: int
+    """The first LID that it may give to a switch."""
+    sweep_ns: int = 10 * NS_PER_S
+    """From the end of a sweep to the next light one."""
+    timeout_ns: int = NS_PER_S // 5
+    retries: int = 3
+    outstanding: int = 4
+
+    def __post_init__(self) -> None:
+        if self.sweep_ns < 1 or self.timeout_ns < 1 or self.retries < 0 or self.outstanding < 1:
+            raise ConfigError("subnet manager", "times and counts must be at least 1, retries 0")
+
+
+class _Ask:
+    """One request and who waits for its answer."""
+
+    __slots__ = ("due_ns", "smp", "then", "tries")
+
+    def __init__(self, smp: Smp, then: Then) -> None:
+        self.smp = smp
+        self.then = then
+        self.tries = 0
+        self.due_ns: Instant = 0
+
+
+class SubnetManager:
+    """One manager of one subnet."""
+
+    def __init__(self, config: ManagerConfig, timers: Timers, send: Send, tell: Tell) -> None:
+        self.config = config
+        self._send = send
+        self._tell = tell
+        self.nodes: dict[int, Node] = {}
+        """By GUID, as the last heavy sweep that is over found them."""
+        self.sweeps = 0
+        self.requests = 0
+        self.unanswered = 0
+        self._found: dict[int, Node] = {}
+        self._lids: dict[int, int] = {}  # what switches are called
+        self._written: dict[int, dict[int, bytes]] = {}
+        """By GUID of a switch: the blocks that it is known to have."""
+        self._blocks = 0
+        self._began_ns: Instant = 0
+        self._asked_before = 0
+        self._waiting: deque[_Ask] = deque()
+        self._out: dict[int, _Ask] = {}
+        self._number = 0
+        self._over: Callable[[Instant], None] | None = None
+        """What comes when no request is out any more."""
+        self._again = False  # something has changed since the sweep began
+        self._late = Timer(timers, self._on_late)
+        self._next = Timer(timers, self._light_sweep)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a sweep is under way."""
+        return self._over is not None
+
+    def start(self, now: Instant) -> None:
+        """Sweep, and then watch."""
+        self._heavy_sweep(now)
+
+    def stop(self) -> None:
+        """Ask nothing more."""
+        self._late.cancel()
+        self._next.cancel()
+        self._waiting.clear()
+        self._out.clear()
+        self._over = None
+
+    def changed(self, now: Instant) -> None:
+        """Something in the subnet is said to have changed."""
+        if self.busy:
+            self._again = True
+        else:
+            self._heavy_sweep(now)
+
+    def heard(self, now: Instant, smp: Smp) -> None:
+        """An answer has come."""
+        ask = self._out.pop(smp.transaction_id, None)
+        if ask is None:
+            return
+        ask.then(now, smp)
+        self._pump(now)
+
+    # Sweeps.
+
+    def _heavy_sweep(self, now: Instant) -> None:
+        self._next.cancel()
+        self._again = False
+        self._began_ns, self._asked_before, self._blocks = now, self.requests, 0
+        config = self.config
+        own = Node(config.guid, False, config.port + 1, (), config.lid)
+        self._found = {config.guid: own}
+        self._over = self._write
+        self._explore(own, config.port + 1)
+        self._pump(now)
+
+    def _light_sweep(self, now: Instant) -> None:
+        self._over = self._watch
+        for node in self.nodes.values():
+            if node.switch:
+                self._ask(GET, SWITCH_INFO, node.path, self._is_unchanged)
+        self._pump(now)
+
+    def _is_unchanged(self, now: Instant, smp: Smp | None) -> None:
+        if smp is None or smp.status != OK or SwitchInfo.parse(smp.data).port_state_change:
+            self._again = True
+
+    def _watch(self, now: Instant) -> None:
+        """A light sweep is over."""
+        self._over = None
+        if self._again:
+            self._heavy_sweep(now)
+        else:
+            self._next.set(now + self.config.sweep_ns)
+
+    # Finding.
+
+    def _explore(self, node: Node, port: int) -> None:
+        """Ask who is behind a port of a node."""
+        path = (*node.path, port)
+        if len(path) <= _HOPS_MAX:
+            self._ask(GET, NODE_INFO, path, lambda now, smp: self._on_node(node, port, path, smp))
+
+    def _on_node(self, before: Node, port: int, path: tuple[int, ...], smp: Smp | None) -> None:
+        if smp is None or smp.status != OK:
+            return
+        info = NodeInfo.parse(smp.data)
+        node = self._found.get(info.node_guid)
+        before.neighbours[port] = info.node_guid, info.local_port
+        if node is not None:
+            node.neighbours[info.local_port] = before.guid, port
+            return
+        node = Node(info.node_guid, info.node_type == SWITCH, info.ports, path)
+        node.neighbours[info.local_port] = before.guid, port
+        self._found[node.guid] = node
+        if not node.switch:
+            self._ask(GET, PORT_INFO, path, lambda now, smp: self._on_lid(node, smp), info.local_port)
+            return
+        self._ask(GET, PORT_INFO, path, lambda now, smp: self._on_lid(node, smp))
+        for other in range(1, node.ports + 1):
+            if other != info.local_port:
+                self._explore(node, other)
+
+    def _on_lid(self, node: Node, smp: Smp | None) -> None:
+        lid = PortInfo.parse(smp.data).lid if smp is not None and smp.status == OK else 0
+        if not node.switch:
+            node.lid = lid
+            return
+        wanted = self._lids.setdefault(node.guid, self.config.switch_lids + len(self._lids))
+        node.lid = wanted
+        if lid != wanted:
+            # It has begun anew, and knows nothing of what was written.
+            self._written.pop(node.guid, None)
+            data = PortInfo(wanted, PORT_ACTIVE, 0, master_sm_lid=self.config.lid).emit()
+            self._ask(SET, PORT_INFO, node.path, lambda now, smp: None, 0, data)
+
+    # Writing.
+
+    def _write(self, now: Instant) -> None:
+        """All is found that answers: write what differs."""
+        self._over = self._end
+        self.nodes = self._found
+        for guid, table in tables(self.nodes, self.config.lmc).items():
+            path = self.nodes[guid].path
+            known = self._written.setdefault(guid, {})
+            for number, block in blocks(table).items():
+                if known.get(number) != block:
+                    self._blocks += 1
+                    known.pop(number, None)
+                    self._ask(SET, LFT, path, self._keeper(guid, number, block), number, block)
+            seen = SwitchInfo(0, max(table, default=0), port_state_change=1)
+            self._ask(SET, SWITCH_INFO, path, lambda now, smp: None, 0, seen.emit())
+        self._pump(now)
+
+    def _keeper(self, guid: int, number: int, block: bytes) -> Then:
+        """Notes that a switch has a block; if it does not answer, the next sweep writes it again."""
+
+        def keep(now: Instant, smp: Smp | None) -> None:
+            if smp is not None and smp.status == OK:
+                self._written[guid][number] = block
+            else:
+                self._again = True
+
+        return keep
+
+    def _end(self, now: Instant) -> None:
+        """A heavy sweep is over."""
+        self._over = None
+        self.sweeps += 1
+        switches = sum(node.switch for node in self.nodes.values())
+        self._tell(
+            SubnetSwept(
+                now, self.config.port, switches, len(self.nodes) - switches, self._blocks,
+                self.requests - self._asked_before, now - self._began_ns,
+            )
+        )  # fmt: skip
+        # What is still wrong then is looked at again when a light sweep is due.
+        self._next.set(now + self.config.sweep_ns)
+
+    # Requests.
+
+    def _ask(
+        self, method: int, attribute: int, path: tuple[int, ...], then: Then, modifier: int = 0, data: bytes = b""
+    ) -> None:
+        self._number += 1
+        self._waiting.append(_Ask(request(method, attribute, path, self._number, modifier, data), then))
+
+    def _pump(self, now: Instant) -> None:
+        """Send what may be sent, and go on when nothing is out."""
+        while self._waiting and len(self._out) < self.config.outstanding:
+            self._put(now, self._waiting.popleft())
+        if self._out:
+            self._late.set(min(ask.due_ns for ask in self._out.values()))
+            return
+        self._late.cancel()
+        if self._over is not None:
+            self._over(now)
+
+    def _put(self, now: Instant, ask: _Ask) -> None:
+        ask.tries += 1
+        ask.due_ns = now + self.config.timeout_ns
+        self._out[ask.smp.transaction_id] = ask
+        self.requests += 1
+        self._send(now, ask.smp)
+
+    def _on_late(self, now: Instant) -> None:
+        """Answers that are late do not come any more: ask again, or give up."""
+        for ask in [one for one in self._out.values() if one.due_ns <= now]:
+            del self._out[ask.smp.transaction_id]
+            if ask.tries <= self.config.retries:
+                self._put(now, ask)
+            else:
+                self.unanswered += 1
+                ask.then(now, None)
+        self._pump(now)
