@@ -174,6 +174,9 @@ class StartManager:
     timeout_ns: int | None = None
     retries: int | None = None
     outstanding: int | None = None
+    priority: int | None = None
+    poll_ns: int | None = None
+    polls: int | None = None
 
 
 @dataclass(slots=True)

@@ -25,6 +25,7 @@ from mrcfabric.wire.smp import (
     PORT_INFO,
     SELF_PORT,
     SET,
+    SM_INFO,
     TRAP,
     UNSUPPORTED,
     Smp,
@@ -96,7 +97,7 @@ class SubnetInterface:
         lmc = config.settings.lid_lmc
         given = {
             name: value
-            for name in ("sweep_ns", "timeout_ns", "retries", "outstanding")
+            for name in ("sweep_ns", "timeout_ns", "retries", "outstanding", "priority", "poll_ns", "polls")
             if (value := getattr(command, name)) is not None
         }
         try:
@@ -149,4 +150,7 @@ class SubnetInterface:
             lmc = config.settings.lid_lmc
             state = PORT_ACTIVE if self._board.ports.carrier >> port & 1 else PORT_DOWN
             return answer(smp, OK, PortInfo(base_lid(config.index, lmc), state, port + 1, lmc=lmc).emit())
+        manager = self.managers.get(port)
+        if smp.attribute == SM_INFO and smp.method == GET and manager is not None:
+            return answer(smp, OK, manager.info().emit())
         return answer(smp, UNSUPPORTED)

@@ -7,6 +7,9 @@ A *heavy sweep* asks every node who it is, along every port of every switch that
 from what it knows to be written. A *light sweep* only asks each switch whether a port has changed. No more than
 `outstanding` requests are out; one without an answer is asked again, and given up after `retries` more times.
 
+Who finds a master, or a better one that begins too, stands by: it writes nothing, asks that one whether it lives, and
+takes over when it has not answered for some time. Then it sweeps, and finds the LIDs that switches have.
+
 A switch is called by a LID that the manager gives it; one that does not know its LID has begun anew, and its whole
 table is written again. A NIC has its LIDs by its number, and says them.
 
@@ -16,12 +19,26 @@ Sources: IBTA 14.4 (subnet manager); the figures are those of opensm.
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 from typing import Final, TypeAlias
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.units import NS_PER_S, Instant
-from mrcfabric.wire.smp import GET, LFT, NODE_INFO, OK, PORT_ACTIVE, PORT_INFO, SET, SWITCH, SWITCH_INFO, Smp, request
-from mrcfabric.wire.smp_attributes import NodeInfo, PortInfo, SwitchInfo
+from mrcfabric.wire.smp import (
+    GET,
+    LFT,
+    NODE_INFO,
+    OK,
+    PORT_ACTIVE,
+    PORT_INFO,
+    SET,
+    SM_INFO,
+    SWITCH,
+    SWITCH_INFO,
+    Smp,
+    request,
+)
+from mrcfabric.wire.smp_attributes import NodeInfo, PortInfo, SmInfo, SwitchInfo
 from nicd.core.events import NicEvent, SubnetSwept
 from nicd.core.subnet.routes import Node, blocks, tables
 from nicd.core.timers import Timer, Timers
@@ -31,6 +48,11 @@ Then: TypeAlias = Callable[[Instant, Smp | None], None]
 Send: TypeAlias = Callable[[Instant, Smp], None]
 Tell: TypeAlias = Callable[[NicEvent], None]
 
+PRIORITY_MAX: Final = 15
+DISCOVERING: Final = 1
+STANDBY: Final = 2
+MASTER: Final = 3
+"""States of a manager, as it says them."""
 _HOPS_MAX: Final = 20
 """No path that is longer is followed: the shapes here have a few hops."""
 
@@ -52,9 +74,16 @@ class ManagerConfig:
     timeout_ns: int = NS_PER_S // 5
     retries: int = 3
     outstanding: int = 4
+    priority: int = 0
+    """Of managers that begin together the one with the highest is the master, of equals that of the smallest GUID."""
+    poll_ns: int = 10 * NS_PER_S
+    """A standby asks the master so often whether it lives."""
+    polls: int = 4
+    """And takes over when so many in a row had no answer."""
 
     def __post_init__(self) -> None:
-        if self.sweep_ns < 1 or self.timeout_ns < 1 or self.retries < 0 or self.outstanding < 1:
+        least = min(self.sweep_ns, self.timeout_ns, self.outstanding, self.poll_ns, self.polls)
+        if least < 1 or self.retries < 0 or not 0 <= self.priority <= PRIORITY_MAX:
             raise ConfigError("subnet manager", "times and counts must be at least 1, retries 0")
 
 
@@ -84,6 +113,7 @@ class SubnetManager:
         self.unanswered = 0
         self._found: dict[int, Node] = {}
         self._lids: dict[int, int] = {}  # what switches are called
+        self._strangers: set[int] = set()  # switches that do not know their LID, or this manager
         self._written: dict[int, dict[int, bytes]] = {}
         """By GUID of a switch: the blocks that it is known to have."""
         self._blocks = 0
@@ -95,8 +125,12 @@ class SubnetManager:
         self._over: Callable[[Instant], None] | None = None
         """What comes when no request is out any more."""
         self._again = False  # something has changed since the sweep began
+        self.state = DISCOVERING
+        self._master: tuple[int, ...] | None = None  # the way to a manager that goes before this one
+        self._missed = 0  # polls in a row that had no answer
         self._late = Timer(timers, self._on_late)
         self._next = Timer(timers, self._light_sweep)
+        self._poll = Timer(timers, self._on_poll)
 
     @property
     def busy(self) -> bool:
@@ -109,8 +143,8 @@ class SubnetManager:
 
     def stop(self) -> None:
         """Ask nothing more."""
-        self._late.cancel()
-        self._next.cancel()
+        for timer in (self._late, self._next, self._poll):
+            timer.cancel()
         self._waiting.clear()
         self._out.clear()
         self._over = None
@@ -119,7 +153,7 @@ class SubnetManager:
         """Something in the subnet is said to have changed."""
         if self.busy:
             self._again = True
-        else:
+        elif self.state == MASTER:
             self._heavy_sweep(now)
 
     def heard(self, now: Instant, smp: Smp) -> None:
@@ -135,10 +169,12 @@ class SubnetManager:
     def _heavy_sweep(self, now: Instant) -> None:
         self._next.cancel()
         self._again = False
+        self._master = None
         self._began_ns, self._asked_before, self._blocks = now, self.requests, 0
         config = self.config
         own = Node(config.guid, False, config.port + 1, (), config.lid)
         self._found = {config.guid: own}
+        self._strangers.clear()
         self._over = self._write
         self._explore(own, config.port + 1)
         self._pump(now)
@@ -191,26 +227,81 @@ class SubnetManager:
                 self._explore(node, other)
 
     def _on_lid(self, node: Node, smp: Smp | None) -> None:
-        lid = PortInfo.parse(smp.data).lid if smp is not None and smp.status == OK else 0
+        info = PortInfo.parse(smp.data) if smp is not None and smp.status == OK else PortInfo(0, 0, 0)
         if not node.switch:
-            node.lid = lid
+            node.lid = info.lid
+            if self.state != MASTER:
+                self._ask(GET, SM_INFO, node.path, lambda now, smp: self._on_manager(node, smp))
             return
-        wanted = self._lids.setdefault(node.guid, self.config.switch_lids + len(self._lids))
+        wanted = self._lids.get(node.guid, 0)
+        if not wanted:
+            taken = set(self._lids.values())
+            known = info.lid if info.lid >= self.config.switch_lids and info.lid not in taken else 0
+            wanted = known or next(one for one in count(self.config.switch_lids) if one not in taken)
+            self._lids[node.guid] = wanted
         node.lid = wanted
-        if lid != wanted:
-            # It has begun anew, and knows nothing of what was written.
-            self._written.pop(node.guid, None)
-            data = PortInfo(wanted, PORT_ACTIVE, 0, master_sm_lid=self.config.lid).emit()
-            self._ask(SET, PORT_INFO, node.path, lambda now, smp: None, 0, data)
+        if (info.lid, info.master_sm_lid) != (wanted, self.config.lid):
+            self._strangers.add(node.guid)
+
+    # Several managers.
+
+    def info(self) -> SmInfo:
+        """How this manager stands."""
+        return SmInfo(self.config.guid, self.requests & 0xFFFFFFFF, self.config.priority, self.state)
+
+    def _on_manager(self, node: Node, smp: Smp | None) -> None:
+        """Another NIC may run a manager that goes before this one."""
+        if smp is None or smp.status != OK:
+            return
+        other = SmInfo.parse(smp.data)
+        better = (-other.priority, other.guid) < (-self.config.priority, self.config.guid)
+        if other.state == MASTER or (better and other.state in (DISCOVERING, STANDBY)):
+            self._master = node.path
+
+    def _stand_by(self, now: Instant) -> None:
+        self._over = None
+        self.state = STANDBY
+        self._missed = 0
+        # When it takes over, switches are called what they are called then.
+        self._lids.clear()
+        self._poll.set(now + self.config.poll_ns)
+
+    def _on_poll(self, now: Instant) -> None:
+        """Ask the master whether it lives."""
+        assert self._master is not None
+        self._over = self._polled
+        self._ask(GET, SM_INFO, self._master, self._on_poll_answer)
+        self._pump(now)
+
+    def _on_poll_answer(self, now: Instant, smp: Smp | None) -> None:
+        lives = smp is not None and smp.status == OK
+        self._missed = 0 if lives else self._missed + 1
+
+    def _polled(self, now: Instant) -> None:
+        self._over = None
+        if self._missed < self.config.polls:
+            self._poll.set(now + self.config.poll_ns)
+            return
+        self.state = DISCOVERING
+        self._heavy_sweep(now)
 
     # Writing.
 
     def _write(self, now: Instant) -> None:
-        """All is found that answers: write what differs."""
-        self._over = self._end
+        """All is found that answers: write what differs, unless another manager goes before this one."""
         self.nodes = self._found
+        if self._master is not None:
+            self._stand_by(now)
+            return
+        self.state = MASTER
+        self._over = self._end
         for guid, table in tables(self.nodes, self.config.lmc).items():
             path = self.nodes[guid].path
+            if guid in self._strangers:
+                # It has begun anew, and knows nothing of what was written; or another manager has written it.
+                self._written.pop(guid, None)
+                data = PortInfo(self.nodes[guid].lid, PORT_ACTIVE, 0, master_sm_lid=self.config.lid).emit()
+                self._ask(SET, PORT_INFO, path, lambda now, smp: None, 0, data)
             known = self._written.setdefault(guid, {})
             for number, block in blocks(table).items():
                 if known.get(number) != block:

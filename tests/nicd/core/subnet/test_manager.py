@@ -6,13 +6,13 @@ import pytest
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.impairment import Impairment
-from mrcfabric.lids import base_lid
+from mrcfabric.lids import base_lid, node_guid
 from mrcfabric.topology import Topology
 from mrcfabric.units import NS_PER_S, serialization_ns
 from mrcfabric.wire.smp import SMP_PACKET_BYTES
 from nicd.core.commands import StartManager, StopManager
 from nicd.core.events import CommandDone, SubnetSwept
-from nicd.core.subnet.manager import ManagerConfig
+from nicd.core.subnet.manager import MASTER, STANDBY, ManagerConfig
 from switchd.compose_lids import lft_config
 from switchd.core.events import LftWritten
 from switchd.core.forwarding.lft import NO_PORT
@@ -100,8 +100,8 @@ def test_one_request_at_a_time_takes_a_round_trip_each(outstanding: int) -> None
     end = fabric.topology.ports("h000")[0]
     hop_ns = end.delay_ns + serialization_ns(SMP_PACKET_BYTES + 2, end.rate_bps)
     # Hops of each request. Who: T0 1, T1 2, T0 3, NICs 2 (the own one answers itself) and 4. How its port stands:
-    # 1, 2, 3, 4. Its LID, its one block, its top: 1, 2 and 3 each.
-    hops = (1 + 2 + 3 + 4) + (1 + 2 + 3 + 4) + 3 * (1 + 2 + 3)
+    # 1, 2, 3, 4. Whether the other NIC runs a manager: 4. Its LID, its one block, its top: 1, 2 and 3 each.
+    hops = (1 + 2 + 3 + 4) + (1 + 2 + 3 + 4) + 4 + 3 * (1 + 2 + 3)
     sum_ns = 2 * hops * hop_ns
     if outstanding == 1:
         assert first.took_ns == pytest.approx(sum_ns, rel=0.1)
@@ -129,7 +129,7 @@ def test_a_dead_link_is_gone_round_after_the_next_light_sweep_and_taken_again_wh
     fabric.simulator.run(11 * MS)
     for name in fabric.topology.switch_names():
         # No trap: the manager has to look.
-        fabric.simulator.node(name).agent.master_lid = 0  # type: ignore[attr-defined]
+        fabric.simulator.node(name).agent.trap = lambda: None  # type: ignore[attr-defined]
     fabric.simulator.run(first.at_ns + sweep_ns - 1)
     assert len(swept(fabric)) == 1
     fabric.simulator.run(first.at_ns + sweep_ns + 30 * timeout_ns)
@@ -201,6 +201,55 @@ def test_without_changes_light_sweeps_write_nothing() -> None:
     # The end of one is the beginning of the wait for the next.
     assert (manager.requests - swept(fabric)[0].requests) // 4 in (light, light - 1)
     assert manager.unanswered == 0
+
+
+# Several managers.
+
+
+def states(fabric: Fabric, *nics: str) -> list[int]:
+    return [fabric.core(nic)._subnet.managers[0].state for nic in nics]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("priorities", "master"), [((0, 0), 0), ((3, 1), 0), ((1, 3), 1)])
+def test_of_two_that_begin_together_the_better_one_is_the_master(priorities: tuple[int, int], master: int) -> None:
+    fabric = Fabric(topology())
+    for nic, priority in zip(("h000", "h003"), priorities, strict=True):
+        managed(fabric, nic, priority=priority)
+    fabric.simulator.run(500 * MS)
+    assert node_guid("h000") < node_guid("h003")
+    assert states(fabric, "h000", "h003") == ([MASTER, STANDBY] if master == 0 else [STANDBY, MASTER])
+    assert len(swept(fabric)) == 1
+    assert all(fits(fabric, name) for name in fabric.topology.switch_names())
+
+
+@pytest.mark.parametrize("polls", [1, 4])
+def test_a_standby_takes_over_when_the_master_has_not_answered_for_some_time(polls: int) -> None:
+    """Polls and their time-outs, then its own sweep; the switches keep their LIDs and their tables."""
+    poll_ns, timeout_ns, retries = 10 * MS, MS, 1
+    fabric = Fabric(topology())
+    figures = {"poll_ns": poll_ns, "polls": polls, "timeout_ns": timeout_ns, "retries": retries}
+    managed(fabric, "h000", **figures)
+    managed(fabric, "h003", at_ns=5 * MS, **figures)
+    fabric.simulator.run(7 * MS)
+    assert states(fabric, "h000", "h003") == [MASTER, STANDBY]
+    before = {name: table(fabric, name) for name in fabric.topology.switch_names()}
+    death_ns = 17 * MS
+    fabric.simulator.crash("h000", death_ns)
+    fabric.simulator.run(500 * MS)
+    assert states(fabric, "h003") == [MASTER]
+    own = [event for event in fabric.events["h003"] if isinstance(event, SubnetSwept)]
+    missed_ns = polls * (poll_ns + (retries + 1) * timeout_ns)
+    taken_ns = own[0].at_ns - own[0].took_ns
+    assert death_ns + missed_ns - poll_ns - 2 * timeout_ns <= taken_ns <= death_ns + missed_ns + poll_ns
+    for name, was in before.items():
+        now = table(fabric, name)
+        # Only what led to the dead NIC leads nowhere now.
+        changed = [lid for lid, port in enumerate(was) if now[lid] != port]
+        assert changed == [base_lid(0, 0)], name
+    # And a link that dies now is mended by the new one.
+    dead_link(fabric, "p0-t0-0", "p0-t1-0", fabric.simulator.now_ns + MS)
+    fabric.simulator.run(fabric.simulator.now_ns + 100 * MS)
+    assert len([event for event in fabric.events["h003"] if isinstance(event, SubnetSwept)]) > len(own)
 
 
 def test_a_manager_that_is_stopped_asks_nothing_more() -> None:
