@@ -12,14 +12,18 @@ from typing import Any, Final, TypeAlias
 from mrcfabric.errors import ConfigError
 from mrcfabric.rng import PPM, Rng
 from mrcfabric.topology import Topology
+from mrcfabric.vl_settings import CreditKnobs
 from nicd.compose import TOPOLOGY_FIGURES, nic_config
 from nicd.core import settings as nic_tables
 from nicd.core.settings import NicSettings
 from nicd.core.settings_dcqcn import DcqcnKnobs
+from nicd.core.settings_lid import LidKnobs
 from nicd.core.settings_rc import RcKnobs
+from nicd.core.settings_uet import UetKnobs
 from switchd.compose import switch_config
 from switchd.core.settings import SwitchSettings
 from switchd.core.settings_forwarding import ForwardingKnobs
+from switchd.core.settings_lft import LftKnobs
 from switchd.core.settings_lossless import LosslessKnobs
 
 Values: TypeAlias = dict[str, Any]
@@ -40,9 +44,12 @@ SWITCH_PACKETS_MIN: Final = 3
 FIXED: Final = frozenset(TOPOLOGY_FIGURES) | {"base_rtt_ns"}
 """Knobs that follow from the topology."""
 OTHER_FABRICS: Final = frozenset(
-    knob.name for kind in (ForwardingKnobs, LosslessKnobs, RcKnobs, DcqcnKnobs) for knob in fields(kind)
+    knob.name
+    for kind in (ForwardingKnobs, LftKnobs, LosslessKnobs, CreditKnobs, RcKnobs, DcqcnKnobs, LidKnobs, UetKnobs)
+    for knob in fields(kind)
 )
-"""Knobs of RC, and of switches that forward by a hash or pause their neighbours; the fabrics drawn here are MRC's."""
+"""Knobs of RC and UET, and of switches that forward by a hash or a LID, or hold their neighbours up; the fabrics drawn
+here are MRC's."""
 
 
 def draw_settings(topology: Topology, seed: int, share_ppm: int) -> Topology:

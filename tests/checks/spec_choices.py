@@ -13,6 +13,7 @@ from tests.checks.spec_choices_frames import FRAMES
 from tests.checks.spec_choices_lid import LID
 from tests.checks.spec_choices_rc import RC
 from tests.checks.spec_choices_routed import ROUTED
+from tests.checks.spec_choices_state import STATE
 from tests.checks.spec_choices_uet import UET
 
 _FORMATS = (
@@ -371,23 +372,6 @@ _RELIABILITY = (
     Choice("NACK reasons nobody knows", UNKNOWN, "Like NO_RESOURCE: the packet is sent again, the EV keeps its state."),
 )
 
-_STATE = (
-    Choice(
-        "Where a NIC keeps the state of its QPs, and what a context that is not on the chip costs",
-        UNKNOWN,
-        "No public text says. All of it is on the chip and costs nothing, unless a size is set: then the context "
-        "longest unused is spilled, and a packet of a spilled QP waits, in order, for a fetch of this length. Sizes "
-        "are added up from named field widths; a QP's slot holds every table at its limit.",
-        _of(NIC, "sram_bytes", "sram_qp_bytes", "sram_miss_ns", "sram_fetches", "sram_waiting_max"),
-    ),
-    Choice(
-        "Bits per EV in a NIC's table",
-        UNKNOWN,
-        "The 32 that travel; plane and up-link alone need 11 in a fabric of 8 planes and 256 up-links.",
-        _of(NIC, "ev_bits"),
-    ),
-)
-
 CHOICES: Final = {
     "Packets": _FORMATS,
     "Packets of RoCE, and pauses": FRAMES,
@@ -398,5 +382,5 @@ CHOICES: Final = {
     "UET": UET,
     "Switches of other fabrics": ROUTED,
     "InfiniBand": LID,
-    "State and memory": _STATE,
+    "State and memory": STATE,
 }

@@ -66,7 +66,7 @@ class CreditHost:
             if at_ns > until:
                 break
             while waiting and waiting[0][0] == at_ns:
-                self._receive(at_ns, waiting.popleft().body, out)
+                self._receive(at_ns, waiting.popleft()[4], out)
             self.port.run(at_ns, out)
             self._fill(at_ns, out)
         self.now_ns = until

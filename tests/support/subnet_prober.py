@@ -33,9 +33,9 @@ class SubnetProber(CreditHost):
         """As `CreditHost`; requests leave as soon as the one before is answered or late."""
         rest, answers = [], []
         for one in inputs:
-            body = one.body
+            at_ns, _, _, _, body = one  # compiled cores hand over plain tuples
             smp = None if isinstance(body, ControlFrame) or body[0] >> 4 != 15 else parse(body)
-            (rest if smp is None else answers).append(one if smp is None else (one.at_ns, smp))
+            (rest if smp is None else answers).append(one if smp is None else (at_ns, smp))
         out = super().advance(rest, until)
         for _, smp in answers:
             # Requests of its own that come back to it, or of others, it leaves without an answer.

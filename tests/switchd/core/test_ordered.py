@@ -11,7 +11,7 @@ def test_both_go_from_instant_to_instant() -> None:
     for node, kind in ((switch(), CreditSwitch), (pausing(), LosslessSwitch)):
         assert isinstance(node, OrderedSwitch)
         assert isinstance(node, kind)
-        assert node.advance.__func__ is OrderedSwitch.advance
+        assert "advance" not in vars(kind)
 
 
 def test_an_entry_that_no_longer_counts_is_no_timeout() -> None:
