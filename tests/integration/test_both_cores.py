@@ -29,15 +29,15 @@ REAL = """
 import asyncio, json, sys
 from pathlib import Path
 from mrcfabric.cores import CORES
-from tests.integration.test_same_trace import real
-seen = asyncio.run(real(Path(sys.argv[1])))
+from tests.integration.test_same_trace import TOPOLOGIES, real
+seen = asyncio.run(real(Path(sys.argv[1]), topology=TOPOLOGIES[sys.argv[2]]))
 print(json.dumps([CORES.run, seen]))
 """
 VIRTUAL = """
 import json, sys
 from mrcfabric.cores import CORES
-from tests.integration.test_same_trace import virtual
-print(json.dumps([CORES.run, virtual(int(sys.argv[1]))]))
+from tests.integration.test_same_trace import TOPOLOGIES, virtual
+print(json.dumps([CORES.run, virtual(int(sys.argv[1]), TOPOLOGIES[sys.argv[2]])]))
 """
 
 
@@ -63,14 +63,19 @@ def test_both_give_the_stored_digests(cores: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("daemons", "virtual"), [(COMPILED, PYTHON), pytest.param(PYTHON, COMPILED, marks=pytest.mark.long)]
+    ("system", "daemons", "virtual"),
+    [
+        ("mrc", COMPILED, PYTHON),
+        pytest.param("mrc", PYTHON, COMPILED, marks=pytest.mark.long),
+        pytest.param("ib", COMPILED, PYTHON, marks=pytest.mark.long),
+    ],
 )
 @pytest.mark.timeout(240)
 def test_daemons_with_one_give_the_trace_of_virtual_time_with_the_other(
-    tmp_path: Path, daemons: str, virtual: str
+    tmp_path: Path, system: str, daemons: str, virtual: str
 ) -> None:
-    seen = in_child(daemons, REAL, str(tmp_path / "run"))
+    seen = in_child(daemons, REAL, str(tmp_path / "run"), system)
     assert seen["reached"] > END_NS
-    expected = in_child(virtual, VIRTUAL, str(seen["reached"]))
+    expected = in_child(virtual, VIRTUAL, str(seen["reached"]), system)
     assert set(expected) == set(SMALL.node_names())
     assert seen["traces"] == expected

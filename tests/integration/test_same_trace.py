@@ -100,7 +100,7 @@ def virtual_fabric(until: int, topology: Topology = SMALL, keep: int = 0) -> Sim
 def virtual(until: int, topology: Topology = SMALL) -> dict[str, Any]:
     fabric = virtual_fabric(until, topology)
     assert fabric.counters("h000")["bytes_placed"] == 1 << 20
-    assert sum(fabric.counters("h000")["retransmits"].values()) > 0
+    assert any(sum(fabric.counters(name)["retransmits"].values()) for name in SMALL.nic_names())
     return {name: fabric.traces(name)[-1].summary() for name in SMALL.node_names()}
 
 
@@ -158,3 +158,32 @@ async def test_uet_gives_the_trace_of_virtual_time(tmp_path: Path, control: str)
     """Contexts that open with the first packet, entropies that switches hash, retransmissions after the crash."""
     uet = replace(SMALL, nic={"transport": "uet", "uet_cc": control}, switch={"forwarding": "ecmp"})
     assert_same(await real(tmp_path / "run", topology=uet), uet)
+
+
+IB_NIC: dict[str, Any] = {"transport": "rc", "rc_path": "lid", "cc": "none", "rc_timeout": 5}
+IB: dict[str, Any] = {"forwarding": "lft", "lossless": "credits", "shield": True, "shield_ns": 30_000, "vl_blocks": 130}
+
+
+def infiniband(adaptive: str, nic: dict[str, Any] | None = None) -> Topology:
+    """The same fabric of InfiniBand, with room for two packets in each buffer."""
+    return replace(SMALL, nic={**IB_NIC, **(nic or {})}, switch={**IB, "adaptive": adaptive, "flowlet_ns": 2_000})
+
+
+@pytest.mark.parametrize(
+    ("adaptive", "nic"),
+    [("off", {"apm": True, "lid_lmc": 1}), pytest.param("flowlet", {"lid_sl": 1}, marks=pytest.mark.long)],
+    ids=["tables", "adaptive"],
+)
+@pytest.mark.timeout(240)
+async def test_infiniband_gives_the_trace_of_virtual_time(tmp_path: Path, adaptive: str, nic: dict[str, Any]) -> None:
+    """Packets by LID, flow control packets, VLs, local repair, go-back-N after the crash, paths that migrate."""
+    ib = infiniband(adaptive, nic)
+    assert_same(await real(tmp_path / "run", topology=ib), ib)
+    fabric = virtual_fabric(END_NS, ib)
+    for name in SMALL.switch_names():
+        ports = fabric.counters(name)["ports"].values()
+        assert any(port["flow_packets"] for port in ports), name
+
+
+TOPOLOGIES = {"mrc": SMALL, "ib": infiniband("off", {"apm": True, "lid_lmc": 1})}
+"""For tests that compare the two kinds of cores."""
