@@ -58,14 +58,14 @@ def link(data: bytes) -> None:
     port = _port()
     before = _counted(port.fidelity)
     segment = max(1, int.from_bytes(data[:2], "big"))
-    train = memoryview(data[2:])
+    train = bytearray(data[2:])
     held: list[Input] = []
-    port.take_train(train, segment, held)
+    port.take_train(train, len(train), segment, held)
     segments = -(-len(train) // segment)
     assert _counted(port.fidelity) == before + segments, "each segment counts once"
     assert len(held) <= segments
-    assert sum(len(entry.body) for entry in held) <= len(train)
-    assert all(isinstance(entry.body, ControlFrame | bytearray | memoryview) for entry in held)
+    assert sum(len(entry[4]) for entry in held) <= len(train)
+    assert all(isinstance(entry[4], ControlFrame | bytearray) for entry in held)
 
 
 def link_seeds() -> list[bytes]:

@@ -4,37 +4,69 @@ Owns the way from a core's transmits to datagrams and back. `mrcfabric.drive` de
 may go, `mrcfabric.udp` has sockets and offload, `mrcfabric.clock` the layout of the clock page.
 """
 
+import struct
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from mrcfabric.clock import ClockPage
 from mrcfabric.node import Input, Rank, Transmit
-from mrcfabric.udp import TRAIN_BYTES_MAX, TRAIN_SEGMENTS_MAX, Address, Endpoint
+from mrcfabric.udp import RECEIVED, TRAIN_BYTES_MAX, TRAIN_SEGMENTS_MAX, Address, Endpoint
 from mrcfabric.units import NEVER, NS_PER_MS, Buffer, Instant
 from mrcfabric.wire.link import (
-    CONTROL_WORD,
+    CONTROL,
     LINK_HEADER_BYTES,
+    LINK_STAMP,
     LINK_VERSION,
-    LINK_WORDS,
-    PACKET_WORD,
     ControlFrame,
+    link_stamp,
 )
 
 # The kernel's backlog may hold a frame that was sent but is not in the socket; after this time it is a host drop.
 MISSING_WALL_NS_MAX = 500 * NS_PER_MS
-# Smaller frames are copied out of their train: otherwise one held acknowledgement keeps 64 KiB alive.
-SMALL_BYTES = 512
 # One tick of one port sends fewer frames than this.
-SEQUENCE_GAP = 1 << 20
+SEQUENCE_GAP: Final = 1 << 20
 # Half the range of the 16-bit incarnation: a number that is further ahead than this is an older one.
-_INCARNATION_HALF, _INCARNATION_MASK = 0x8000, 0xFFFF
-_INCARNATION_UNKNOWN = -1
+_INCARNATION_HALF: Final = 0x8000
+_INCARNATION_MASK: Final = 0xFFFF
+_INCARNATION_UNKNOWN: Final = -1
+_STAMP_UNKNOWN: Final = -1
 
-_INPUT: Final = Input
-_input: Final = tuple.__new__  # what Input(...) does, without its Python-level constructor
-_FRAME = int(Rank.FRAME)
+_FRAME: Final = int(Rank.FRAME)
+_HEADER: Final = 24
+assert _HEADER == LINK_HEADER_BYTES
+_pack: Final = LINK_STAMP.pack
+_Control: Final = ControlFrame
+_CUTS_MAX: Final = 1024
+
+
+class _Cut:
+    """Where the frames of a train lie, by the size of its segments and their number."""
+
+    __slots__ = ("bodies", "unpack")
+
+    def __init__(self, segment: int, count: int) -> None:
+        self.unpack: Callable[[Buffer], tuple[Any, ...]] = struct.Struct(
+            f">{f'QQQ{segment - _HEADER}x' * (count - 1)}QQQ"
+        ).unpack_from
+        """All link headers at once: the arrival, the sequence number and the stamp of each frame."""
+        self.bodies = [slice(start + _HEADER, start + segment) for start in range(0, segment * count, segment)]
+
+
+_cuts: Final[dict[int, _Cut]] = {}
+
+
+def _cut(segment: int, count: int) -> _Cut:
+    key = segment * (TRAIN_SEGMENTS_MAX + 1) + count
+    cut = _cuts.get(key)
+    if cut is None:
+        cut = _Cut(segment, count)
+        if count <= TRAIN_SEGMENTS_MAX:  # no train of ours has more
+            if len(_cuts) >= _CUTS_MAX:
+                _cuts.clear()
+            _cuts[key] = cut
+    return cut
 
 
 @dataclass(slots=True)
@@ -91,7 +123,7 @@ class LinkPort:
     """A port's socket, its sequence numbers and its words in the clock page."""
 
     __slots__ = (
-        "_incarnation",
+        "_control_stamp",
         "_least_incarnation",
         "_live_from",
         "_missing_since_ns",
@@ -102,7 +134,8 @@ class LinkPort:
         "_peer_waits_for",
         "_rivals",
         "_shared",
-        "_tag",
+        "_stamp",
+        "_usual",
         "delay_ns",
         "doorbell",
         "endpoint",
@@ -158,12 +191,15 @@ class LinkPort:
         self.sent: int = page.words[self.sent_word] + (SEQUENCE_GAP if incarnation else 0)
         self.taken: int = page.words[self.published_word]
         page.words[self.taken_word] = self.taken
-        self._incarnation = incarnation
         self._peer_incarnation = _INCARNATION_UNKNOWN
         self._least_incarnation = page.words[self._peer_incarnation_word] & _INCARNATION_MASK
         """An older incarnation's frames are remnants of a life that is over."""
-        self._tag = end.tag
+        self._stamp: Any = link_stamp(incarnation, 0, end.tag)
+        """Of the packets that are sent here; the other one is of control frames."""
+        self._control_stamp: Any = link_stamp(incarnation, CONTROL, end.tag)
         self._peer_tag = end.peer_tag
+        self._usual = _STAMP_UNKNOWN
+        """The stamp of packets of the neighbour's present life."""
         self._live_from = live_from
         self.fidelity = fidelity
         self.late_frames = 0
@@ -203,13 +239,15 @@ class LinkPort:
             # before those of the new one; for the fabric they were never sent.
             self._least_incarnation = self._page.words[self._peer_incarnation_word] & _INCARNATION_MASK
             self._peer_incarnation = _INCARNATION_UNKNOWN
+            self._usual = _STAMP_UNKNOWN
+        endpoint = self.endpoint
         while self.taken < enough:
-            train = self.endpoint.receive()
-            if train is None:
+            size = endpoint.receive()
+            if not size:
                 return
             self._missing_since_ns = 0
             self.fidelity.trains_in += 1
-            self.take_train(*train, held)
+            self.take_train(RECEIVED, size, endpoint.segment, held)
 
     def give_up(self, published: int, *, lives: bool) -> bool:
         """Called when a published frame is not in the socket. True when it has been missing so long that it is lost.
@@ -232,45 +270,76 @@ class LinkPort:
         self.fidelity.host_drops += frames
         self.host_drops += frames
 
-    def take_train(self, view: memoryview, segment: int, held: list[Input]) -> None:
-        """Put the frames of one train of equal segments into `held`; count segments that are no frame of ours."""
-        unpack = LINK_WORDS.unpack_from
-        tag = self._peer_tag
-        size = len(view)
-        bad = 0
-        for start in range(0, size, segment):
-            end = min(start + segment, size)
-            if end - start <= LINK_HEADER_BYTES:
-                bad += 1
-                continue
-            arrival_ns, sequence, incarnation, word, frame_tag = unpack(view, start)
-            if frame_tag != tag or (word != PACKET_WORD and word >> 8 != LINK_VERSION):
-                bad += 1
-                continue
-            if sequence == self.taken + 1 and incarnation == self._peer_incarnation:
-                self.taken = sequence
-            elif (incarnation - self._least_incarnation) & _INCARNATION_HALF:
-                self.fidelity.old_frames += 1
-                continue
-            elif self._shared and self._is_strange(sequence, incarnation):
-                self.fidelity.refused_frames += 1
-                continue
-            elif not self._resynchronize(sequence, incarnation):
-                self.fidelity.old_frames += 1
-                continue
-            packet: Buffer = view[start + LINK_HEADER_BYTES : end]
-            if word != PACKET_WORD:
-                if word != CONTROL_WORD:
-                    # It has come, so it is no host drop; what it is, nobody here knows.
-                    self.fidelity.unknown_flags += 1
-                    continue
-                packet = ControlFrame(packet)
-            elif segment < size and end - start < SMALL_BYTES:
-                packet = bytearray(packet)
-            self.fidelity.frames_in += 1
-            if arrival_ns > self._live_from:
-                held.append(_input(_INPUT, (arrival_ns, _FRAME, self.number, sequence, packet)))
-        self.fidelity.bad_frames += bad
+    def take_train(self, train: bytearray, size: int, segment: int, held: list[Input]) -> None:
+        """Copy the frames of one train of equal segments into `held`; count segments that are no frame of ours.
+
+        The train is the first `size` bytes; its last segment may be shorter.
+        """
+        count = size // segment
+        rest = size - count * segment
+        if segment <= _HEADER:
+            self.fidelity.bad_frames += count + (rest > 0)
+            return
+        if rest > _HEADER:
+            count += 1
+        elif rest:
+            self.fidelity.bad_frames += 1
+            size -= rest
+        if not count:
+            return
+        cut = _cut(segment, count)
+        words, bodies = cut.unpack(train), cut.bodies
+        taken, usual, live_from = self.taken, self._usual, self._live_from
+        number: Any = self.number
+        place = fresh = 0
+        for body in bodies:
+            # Numbers for comparisons, and below the same again as the objects that they came as.
+            arrival_ns: int = words[place]
+            sequence: int = words[place + 1]
+            stamp: int = words[place + 2]
+            if place == 3 * (count - 1):
+                body = slice(place // 3 * segment + _HEADER, size)
+            if stamp == usual and sequence == taken + 1:
+                taken = sequence
+                fresh += 1
+                if arrival_ns > live_from:
+                    held.append((words[place], _FRAME, number, words[place + 1], train[body]))  # type: ignore[arg-type]
+            else:
+                self.taken = taken
+                self._take_odd(arrival_ns, sequence, stamp, train[body], held)
+                taken, usual = self.taken, self._usual
+            place += 3
+        self.taken = taken
+        self.fidelity.frames_in += fresh
+
+    def _take_odd(self, arrival_ns: Instant, sequence: int, stamp: int, frame: bytearray, held: list[Input]) -> None:
+        """Put a frame into `held` that is no packet, or not the next one of the life that we know; or count it."""
+        incarnation, version, flags, tag = stamp >> 48, stamp >> 40 & 0xFF, stamp >> 32 & 0xFF, stamp & 0xFFFF_FFFF
+        fidelity = self.fidelity
+        if tag != self._peer_tag or version != LINK_VERSION:
+            fidelity.bad_frames += 1
+            return
+        if sequence == self.taken + 1 and incarnation == self._peer_incarnation:
+            self.taken = sequence
+        elif (incarnation - self._least_incarnation) & _INCARNATION_HALF:
+            fidelity.old_frames += 1
+            return
+        elif self._shared and self._is_strange(sequence, incarnation):
+            fidelity.refused_frames += 1
+            return
+        elif not self._resynchronize(sequence, incarnation):
+            fidelity.old_frames += 1
+            return
+        packet: Buffer = frame
+        if flags:
+            if flags != CONTROL:
+                # It has come, so it is no host drop; what it is, nobody here knows.
+                fidelity.unknown_flags += 1
+                return
+            packet = ControlFrame(frame)
+        fidelity.frames_in += 1
+        if arrival_ns > self._live_from:
+            held.append((arrival_ns, _FRAME, self.number, sequence, packet))  # type: ignore[arg-type]
 
     def _is_strange(self, sequence: int, incarnation: int) -> bool:
         """For a frame out of order: whether no life that the clock page knows can have sent it.
@@ -287,6 +356,7 @@ class LinkPort:
         """For a frame out of order: count a gap as host drops; False for an old frame, which is refused."""
         if incarnation != self._peer_incarnation:
             self._peer_incarnation = self._least_incarnation = incarnation
+            self._usual = link_stamp(incarnation, 0, self._peer_tag)
         elif sequence > self.taken + 1:
             self._lose(sequence - self.taken - 1)
         if sequence <= self.taken and self._shared:
@@ -296,14 +366,13 @@ class LinkPort:
 
     def send(self) -> None:
         """Send `outgoing` as trains: equal sizes, only the last may be shorter."""
-        pack = LINK_WORDS.pack
-        incarnation = self._incarnation
-        tag = self._tag
+        stamp, control_stamp = self._stamp, self._control_stamp
         sequence = self.sent
         buffers: list[Buffer] = []
         segment = room = count = 0
-        for _port, arrival_ns, packet in self.outgoing:
-            size = len(packet) + LINK_HEADER_BYTES
+        for transmit in self.outgoing:
+            packet: Any = transmit[2]
+            size = len(packet) + _HEADER
             if count and (size > segment or size > room or count == TRAIN_SEGMENTS_MAX):
                 self._send_train(buffers, segment, count)
                 buffers = []
@@ -314,8 +383,7 @@ class LinkPort:
             sequence += 1
             count += 1
             room -= size
-            word = CONTROL_WORD if packet.__class__ is ControlFrame else PACKET_WORD
-            buffers.append(pack(arrival_ns, sequence, incarnation, word, tag))
+            buffers.append(_pack(transmit[1], sequence, control_stamp if type(packet) is _Control else stamp))
             buffers.append(packet)
             if size < segment:
                 room = 0

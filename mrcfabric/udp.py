@@ -2,7 +2,7 @@
 
 A train is a run of datagrams of one size (only the last may be shorter) that crosses the kernel as a single unit:
 `sendmsg` with a UDP_SEGMENT control message cuts it, `recvmsg` with UDP_GRO delivers it uncut. Where the kernel lacks
-either, the same `Endpoint` sends and receives datagram by datagram. The runner reads the segments.
+either, the same `Endpoint` sends and receives datagram by datagram. `mrcfabric.link_port` reads the segments.
 
 A connected socket shows the ingress port for free, and the kernel keeps strangers' datagrams out.
 """
@@ -11,8 +11,9 @@ import contextlib
 import errno
 import socket
 import struct
+import sys
 from collections.abc import Iterator, Mapping
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.units import Buffer
@@ -21,16 +22,16 @@ from mrcfabric.wire.layout import UDP_SIZE
 IP_BYTES: Mapping[int, int] = {4: 20, 6: 40}
 """Header of the underlay, by version."""
 
-SOL_UDP = 17
-UDP_SEGMENT = 103
-UDP_GRO = 104
+SOL_UDP: Final = 17
+UDP_SEGMENT: Final = 103
+UDP_GRO: Final = 104
 
 # Linux: UDP_MAX_SEGMENTS, and the largest UDP payload over IPv4.
-TRAIN_SEGMENTS_MAX = 64
-TRAIN_BYTES_MAX = 65_507
+TRAIN_SEGMENTS_MAX: Final = 64
+TRAIN_BYTES_MAX: Final = 65_507
 SOCKET_BUFFER_BYTES = 4 << 20
 # How often to retry a send that the kernel refuses because of an earlier datagram's error.
-SEND_TRIES = 4
+SEND_TRIES: Final = 4
 
 Address: TypeAlias = tuple[str, int]
 
@@ -54,13 +55,12 @@ _PMTUDISC_DONT, _PMTUDISC_WANT, _PMTUDISC_PROBE = 0, 1, 3
 _TRAIN_TOO_WIDE = frozenset({errno.EMSGSIZE, errno.EINVAL})
 
 _SEGMENT_SIZE = struct.Struct("H")
-_GRO_SIZE = struct.Struct("i")
-_CONTROL_BYTES = 64
+_CONTROL_BYTES: Final = 64
 _EARLY_MAX = 1 << 16
 """More datagrams than any queue holds."""
-# Every endpoint of a process receives into this one buffer and copies exactly the received bytes out.
-_SCRATCH = bytearray(1 << 16)
-_SCRATCH_VIEW = memoryview(_SCRATCH)
+RECEIVED: Final = bytearray(1 << 16)
+"""What `Endpoint.receive` has received last, on whichever endpoint of the process: copy out of it what is to stay."""
+_INTO: Final = [RECEIVED]
 
 
 def connect(sock: socket.socket, peer: Address) -> None:
@@ -68,7 +68,7 @@ def connect(sock: socket.socket, peer: Address) -> None:
     sock.connect(peer)
     for _ in range(_EARLY_MAX):
         try:
-            sock.recv_into(_SCRATCH)
+            sock.recv_into(RECEIVED)
         except BlockingIOError:
             return
         except OSError:
@@ -79,7 +79,8 @@ class Endpoint:
     """A bound and connected, non-blocking UDP socket with train offload where the kernel has it."""
 
     __slots__ = (
-        "_control", "_sock", "gro", "gso", "local", "receive_buffer_bytes", "refused", "unsent", "whole_bytes_max",
+        "_control", "_sock", "gro", "gso", "local", "receive_buffer_bytes", "refused", "segment", "unsent",
+        "whole_bytes_max",
     )  # fmt: skip
 
     def __init__(self, local: Address, peer: Address, *, offload: bool = True, path_mtu: int | None = None) -> None:
@@ -114,6 +115,8 @@ class Endpoint:
             except OSError:
                 self.gso = False
         self.local: Address = sock.getsockname()[:2]
+        self.segment = 0
+        """Bytes of each datagram of the train that was received last; its last one may be shorter."""
         self.refused = 0
         self.unsent = 0
         self._control: dict[int, list[tuple[int, int, bytes]]] = {}
@@ -124,8 +127,8 @@ class Endpoint:
     def close(self) -> None:
         self._sock.close()
 
-    def receive(self) -> tuple[memoryview, int] | None:
-        """The next train as (writable bytes of its own, segment size), or None when nothing waits.
+    def receive(self) -> int:
+        """Receive the next train into `RECEIVED`; how many bytes, 0 when nothing waits. `segment` is cut by then.
 
         A closed port of the peer shows up as an error of the next call (ECONNREFUSED), and so do other errors of the
         network: the endpoint counts them and reads on.
@@ -133,22 +136,22 @@ class Endpoint:
         while True:
             try:
                 if self.gro:
-                    size, ancillary, _flags, _peer = self._sock.recvmsg_into([_SCRATCH], _CONTROL_BYTES)
-                    segment = size
+                    size, ancillary = self._sock.recvmsg_into(_INTO, _CONTROL_BYTES)[:2]
+                    self.segment = size
                     for level, kind, data in ancillary:
-                        if level == SOL_UDP and kind == UDP_GRO:
-                            (segment,) = _GRO_SIZE.unpack_from(data)
+                        if kind == UDP_GRO and level == SOL_UDP:
+                            self.segment = int.from_bytes(data, sys.byteorder)
                 else:
-                    size = segment = self._sock.recv_into(_SCRATCH)
+                    size = self.segment = self._sock.recv_into(RECEIVED)
             except BlockingIOError:
-                return None
+                return 0
             except OSError as error:
                 if error.errno not in _TOLD:
                     raise
                 self.refused += 1
                 continue
             if size:
-                return memoryview(bytearray(_SCRATCH_VIEW[:size])), segment
+                return size
 
     def send(self, buffers: list[Buffer], segment: int, segments: int) -> bool:
         """Send one train: `buffers` joined are `segments` datagrams of `segment` bytes, the last maybe shorter.

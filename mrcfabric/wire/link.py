@@ -27,11 +27,14 @@ LINK_HEADER: Final = struct.Struct(">QQHBBI")
 LINK_HEADER_BYTES: Final = LINK_HEADER.size
 CONTROL: Final = 1
 """The flag of a link control frame."""
-# `version` and `flags` as one number: what a port compares and packs for each frame.
-LINK_WORDS: Final = struct.Struct(">QQHHI")
-PACKET_WORD: Final = LINK_VERSION << 8
-CONTROL_WORD: Final = LINK_VERSION << 8 | CONTROL
-assert LINK_WORDS.size == LINK_HEADER_BYTES
+LINK_STAMP: Final = struct.Struct(">QQQ")
+"""The same with all that follows `sequence` as one number, the stamp: what a port compares and packs for each frame."""
+assert LINK_STAMP.size == LINK_HEADER_BYTES
+
+
+def link_stamp(incarnation: int, flags: int, tag: int) -> int:
+    """The stamp of frames of this version."""
+    return incarnation << 48 | LINK_VERSION << 40 | flags << 32 | tag
 
 
 class ControlFrame(bytes):

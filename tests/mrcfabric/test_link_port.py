@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from mrcfabric.clock import ClockPage
-from mrcfabric.link_port import MISSING_WALL_NS_MAX, SEQUENCE_GAP, SMALL_BYTES, Fidelity, LinkEnd, LinkPort
+from mrcfabric.link_port import MISSING_WALL_NS_MAX, SEQUENCE_GAP, Fidelity, LinkEnd, LinkPort
 from mrcfabric.node import Input, Transmit
 from mrcfabric.udp import Address, Endpoint
 from mrcfabric.units import NEVER
@@ -47,7 +47,7 @@ class Wire:
     def take(self, port: LinkPort) -> list[Input]:
         held: list[Input] = []
         port.receive(self.page.words[port.published_word], held)
-        return held
+        return [Input(*one) for one in held]
 
 
 @pytest.fixture
@@ -75,11 +75,13 @@ def test_more_than_a_train_holds(wire: Wire) -> None:
     assert [(entry.at_ns, bytes(entry.body)) for entry in wire.take(b)] == packets
 
 
-def test_a_small_frame_does_not_pin_its_train(wire: Wire) -> None:
+@pytest.mark.parametrize("size", [1, 100, 4224])
+def test_a_frame_does_not_pin_its_train(wire: Wire, size: int) -> None:
     a, b = wire.open(0), wire.open(1)
-    wire.send(a, (1, b"x" * 100), (2, b"y" * 100), (3, b"z" * 100))
-    assert all(isinstance(entry.body, bytearray) for entry in wire.take(b))
-    assert SMALL_BYTES > 100
+    wire.send(a, *((number, bytes([number]) * size) for number in (1, 2, 3)))
+    taken = wire.take(b)
+    assert [entry.body for entry in taken] == [bytearray([number]) * size for number in (1, 2, 3)]
+    assert all(type(entry.body) is bytearray for entry in taken)
 
 
 def test_a_control_frame_keeps_its_type_and_its_place_among_packets(wire: Wire) -> None:

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from mrcfabric.errors import ConfigError
-from mrcfabric.udp import Endpoint, connect, set_whole
+from mrcfabric.udp import RECEIVED, Endpoint, connect, set_whole
 from tests.support.cluster import Family, cluster
 from tests.support.ports import free_udp_ports
 from tests.support.wait import eventually
@@ -27,9 +27,9 @@ def pair(request: pytest.FixtureRequest) -> Iterator[tuple[Endpoint, Endpoint]]:
 
 def received(end: Endpoint) -> list[bytes]:
     segments = []
-    while (train := end.receive()) is not None:
-        view, segment = train
-        segments += [bytes(view[start : start + segment]) for start in range(0, len(view), segment)]
+    while size := end.receive():
+        train = bytes(RECEIVED[:size])
+        segments += [train[start : start + end.segment] for start in range(0, size, end.segment)]
     return segments
 
 
@@ -45,20 +45,12 @@ def test_buffers_need_not_match_segments(pair: tuple[Endpoint, Endpoint]) -> Non
     assert received(pair[1]) == [b"abcd", b"efgh", b"ij"]
 
 
-def test_what_was_received_may_be_written(pair: tuple[Endpoint, Endpoint]) -> None:
-    pair[0].send([b"abc"], 3, 1)
-    train = pair[1].receive()
-    assert train is not None
-    train[0][0:1] = b"x"
-    assert train[0] == b"xbc"
-
-
 def test_a_closed_peer_is_counted_and_the_next_datagram_still_goes(pair: tuple[Endpoint, Endpoint]) -> None:
     one, two = pair
     two.close()
     assert all(one.send([b"lost"], 4, 1) for _ in range(3))
     assert one.refused >= 1
-    assert one.receive() is None
+    assert not one.receive()
     assert one.unsent == 0
 
 
@@ -138,7 +130,7 @@ async def test_a_train_that_is_wider_than_the_path_arrives_in_fragments(family: 
         trains: list[tuple[int, int]] = []
 
         def the_train() -> bool:
-            trains.extend((len(train[0]), train[1]) for train in [told[1].receive()] if train is not None)
+            trains.extend((size, told[1].segment) for size in [told[1].receive()] if size)
             return trains == [(200, 100)]
 
         await eventually(the_train, 10.0)

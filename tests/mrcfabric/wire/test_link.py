@@ -2,13 +2,12 @@
 
 from mrcfabric.wire.link import (
     CONTROL,
-    CONTROL_WORD,
     LINK_HEADER,
     LINK_HEADER_BYTES,
+    LINK_STAMP,
     LINK_VERSION,
-    LINK_WORDS,
-    PACKET_WORD,
     ControlFrame,
+    link_stamp,
     link_tag,
 )
 
@@ -28,9 +27,10 @@ def test_launches_and_directions_have_different_tags() -> None:
     assert all(0 <= tag < 1 << 32 for tag in tags)
 
 
-def test_version_and_flags_are_one_word() -> None:
-    for flags, word in ((0, PACKET_WORD), (CONTROL, CONTROL_WORD)):
-        assert LINK_HEADER.pack(1, 2, 3, LINK_VERSION, flags, 4) == LINK_WORDS.pack(1, 2, 3, word, 4)
+def test_what_follows_the_sequence_is_one_number() -> None:
+    for incarnation, flags, tag in ((0, 0, 0), (3, CONTROL, 4), (0xFFFF, 0xFF, 0xFFFF_FFFF)):
+        stamped = LINK_STAMP.pack(1, 2, link_stamp(incarnation, flags, tag))
+        assert stamped == LINK_HEADER.pack(1, 2, incarnation, LINK_VERSION, flags, tag)
 
 
 def test_a_control_frame_is_its_bytes() -> None:
