@@ -1,4 +1,4 @@
-"""The repository as the checks see it: which files exist, their text and their syntax trees, each read once.
+"""The repository as the checks see it: which files exist, their text and what it defines, each read once.
 
 Owns what counts as source, test and text. The rules are in the test files beside it; what is let through is
 in `exceptions.py` and nowhere else.
@@ -7,8 +7,8 @@ in `exceptions.py` and nowhere else.
 import ast
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("mrcfabric", "nicd", "switchd", "orchestrator", "chaosmrc")
@@ -20,13 +20,29 @@ TEXT_SUFFIXES = {"", ".cfg", ".css", ".html", ".js", ".json", ".lua", ".md", ".p
 SKIPPED_FOLDERS = {"__pycache__", "vendor", "node_modules"}
 
 
-@dataclass(frozen=True)
-class Function:
+class Function(NamedTuple):
     """One function or method, with where it stands."""
 
     where: str
     """`path:qualified.name`, as the exceptions name it."""
+    line: int
     lines: int
+    """Decorators not counted."""
+    explained: bool
+    """It has a docstring."""
+
+    @property
+    def name(self) -> str:
+        return self.where.rpartition(":")[2].rpartition(".")[2]
+
+
+class Outline(NamedTuple):
+    """What the checks ask of a Python file."""
+
+    explained: bool
+    functions: tuple[Function, ...]
+    names: tuple[tuple[int, str], ...]
+    """Line and name of all that the file itself names; what it imports was named by others."""
 
 
 def relative(path: Path) -> str:
@@ -66,9 +82,34 @@ def text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-@functools.cache
 def tree(path: Path) -> ast.Module:
     return ast.parse(text(path), filename=str(path))
+
+
+@functools.cache
+def outline(path: Path) -> Outline:
+    """Kept in place of the tree: all trees are a million objects, and each search for garbage would go through them."""
+    module = tree(path)
+    functions: list[Function] = []
+    names: list[tuple[int, str]] = []
+    waiting: list[tuple[ast.AST, str]] = [(module, f"{relative(path)}:")]
+    while waiting:
+        node, prefix = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.append((node.lineno, node.name))
+            if not isinstance(node, ast.ClassDef):
+                assert node.end_lineno is not None
+                lines = node.end_lineno - node.lineno + 1
+                functions.append(Function(prefix + node.name, node.lineno, lines, bool(ast.get_docstring(node))))
+            prefix += f"{node.name}."
+        elif isinstance(node, ast.arg):
+            names.append((node.lineno, node.arg))
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.append((node.lineno, node.id))
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            names.append((node.lineno, node.attr))
+        waiting += ((child, prefix) for child in ast.iter_child_nodes(node))
+    return Outline(bool(ast.get_docstring(module)), tuple(sorted(functions)), tuple(sorted(names)))
 
 
 @functools.cache
@@ -82,19 +123,7 @@ def _dotted(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-@functools.cache
-def functions() -> tuple[Function, ...]:
-    """Every function and method of every Python file, decorators not counted."""
-    return tuple(found for path in python_files() for found in _functions(relative(path), tree(path), ""))
-
-
-def _functions(path: str, node: ast.AST, prefix: str) -> Iterator[Function]:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            name = f"{prefix}{child.name}"
-            if not isinstance(child, ast.ClassDef):
-                assert child.end_lineno is not None
-                yield Function(f"{path}:{name}", child.end_lineno - child.lineno + 1)
-            yield from _functions(path, child, f"{name}.")
-        elif isinstance(child, ast.If | ast.Try | ast.With):
-            yield from _functions(path, child, prefix)
+def functions() -> Iterator[Function]:
+    """Every function and method of every Python file."""
+    for path in python_files():
+        yield from outline(path).functions

@@ -1,6 +1,7 @@
 """Tests that run programs of the system hold where there are none of them, and where the user is not root."""
 
 import ast
+import functools
 import os
 import re
 import subprocess
@@ -19,6 +20,7 @@ WALL_S = 1500
 CHILD = "from tests.support.packages import program; program('{name}')"
 
 
+@functools.cache
 def imported(path: Path) -> set[str]:
     """Every module of the tests that a file imports, the conftest of its folder included."""
     found = {".".join((*path.relative_to(ROOT).parts[:-1], "conftest"))}

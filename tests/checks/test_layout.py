@@ -1,6 +1,5 @@
 """The tests mirror the tree, every folder is a package that ships, and every file says what it owns."""
 
-import ast
 import tomllib
 from pathlib import Path
 
@@ -64,26 +63,24 @@ def test_every_module_says_what_it_owns() -> None:
     silent = [
         relative(path)
         for path in source.python_files()
-        if source.text(path).strip() and not ast.get_docstring(source.tree(path))
+        if source.text(path).strip() and not source.outline(path).explained
     ]
     assert not silent
 
 
 def contract_methods() -> set[str]:
     """What the protocols of mrcfabric/node.py explain once for every core and event."""
-    contract = source.tree(ROOT / "mrcfabric/node.py")
-    return {node.name for node in ast.walk(contract) if isinstance(node, ast.FunctionDef)}
+    return {function.name for function in source.outline(ROOT / "mrcfabric/node.py").functions}
 
 
 def test_every_public_function_is_explained_or_obvious() -> None:
     """A public function of more than a few lines has a docstring; a private or a tiny one may do without."""
     explained = contract_methods()
-    mute = []
-    for path in shipped():
-        for node in ast.walk(source.tree(path)):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
-                assert node.end_lineno is not None
-                long = node.end_lineno - node.lineno >= OBVIOUS_LINES
-                if long and node.name not in explained and not ast.get_docstring(node):
-                    mute.append(f"{relative(path)}:{node.lineno} {node.name}")
+    mute = [
+        f"{function.where} in line {function.line}"
+        for path in shipped()
+        for function in source.outline(path).functions
+        if function.lines > OBVIOUS_LINES and not function.explained
+        if not function.name.startswith("_") and function.name not in explained
+    ]
     assert not mute

@@ -1,8 +1,6 @@
 """Words that have no place in the code: names that say nothing, notes to oneself, paths of somebody's machine."""
 
-import ast
 import re
-from collections.abc import Iterator
 
 from tests.checks import source
 from tests.checks.source import relative
@@ -32,19 +30,6 @@ def words(name: str) -> set[str]:
     return {word.lower() for word in WORD.findall(name)}
 
 
-def defined_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Names that the file itself gives to something; what it imports was named by others."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield node.lineno, node.name
-        elif isinstance(node, ast.arg):
-            yield node.lineno, node.arg
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.lineno, node.id
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            yield node.lineno, node.attr
-
-
 def matching_lines(pattern: re.Pattern[str]) -> list[str]:
     found = []
     for path in source.text_files():
@@ -60,7 +45,7 @@ def test_names_say_something() -> None:
     empty = [
         f"{relative(path)}:{line} {name}"
         for path in source.python_files()
-        for line, name in defined_names(source.tree(path))
+        for line, name in source.outline(path).names
         if words(name) & EMPTY_WORDS
     ]
     empty += [relative(path) for path in source.python_files() if words(relative(path)) & EMPTY_WORDS]
@@ -71,7 +56,7 @@ def test_names_are_the_words_of_the_field() -> None:
     figures = [
         f"{relative(path)}:{line} {name}: say {', '.join(REPLACED[word] for word in sorted(found))}"
         for path in source.python_files()
-        for line, name in [*defined_names(source.tree(path)), (1, path.stem)]
+        for line, name in [*source.outline(path).names, (1, path.stem)]
         if (found := words(name) & REPLACED.keys())
     ]
     assert not figures
