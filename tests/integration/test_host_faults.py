@@ -59,7 +59,7 @@ twice at once; and one that crashes though a process waits there for a life that
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("system", ["mrc", "roce", "irn"])
+@pytest.mark.parametrize("system", ["mrc", "roce", "irn", "uet", "uet-rccc"])
 async def test_a_storm_of_host_faults_is_that_of_virtual_time(system: str, tmp_path: Path) -> None:
     file, inventory = tmp_path / "storm.yaml", tmp_path / "hosts.yaml"
     file.write_text(STORM)

@@ -81,7 +81,10 @@ async def test_everything_at_once_is_the_same_on_both_backends(tmp_path: Path) -
     assert len(seen.faults) > 18
 
 
-@pytest.mark.parametrize("system", corners(["mrc", "roce", "ib", "ib-adaptive"], "roce"))
+EVERYWHERE = ["mrc", "roce", "ib", "ib-adaptive", "uet", "uet-rccc", "uet-reps"]
+
+
+@pytest.mark.parametrize("system", corners(EVERYWHERE, "roce", "ib-adaptive", "uet-rccc"))
 @pytest.mark.timeout(240)
 async def test_one_file_is_the_same_on_both_backends_whatever_the_system(system: str, tmp_path: Path) -> None:
     plan = load(str(ANY_SYSTEM), [f"system={system}"])

@@ -18,6 +18,7 @@ import pytest
 
 from mrcfabric.pause_spells import PauseBegun
 from mrcfabric.topology import Topology
+from mrcfabric.topology_file import with_system
 from orchestrator.fabric import Fabric
 from orchestrator.faults.fault import once
 from orchestrator.hosts.cluster import Cluster
@@ -152,11 +153,15 @@ async def test_roce_gives_the_trace_of_virtual_time(tmp_path: Path, switch: dict
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("control", ["nscc", "both"])
+@pytest.mark.parametrize(
+    ("system", "changed"),
+    [("uet", {}), ("uet-rccc", {}), ("uet-reps", {}), ("uet-reps", {"uet_cc": "both"}), ("uet", {"uet_mode": "rod"})],
+)
 @pytest.mark.timeout(240)
-async def test_uet_gives_the_trace_of_virtual_time(tmp_path: Path, control: str) -> None:
+async def test_uet_gives_the_trace_of_virtual_time(tmp_path: Path, system: str, changed: dict[str, Any]) -> None:
     """Contexts that open with the first packet, entropies that switches hash, retransmissions after the crash."""
-    uet = replace(SMALL, nic={"transport": "uet", "uet_cc": control}, switch={"forwarding": "ecmp"})
+    bundle = with_system(SMALL, system)
+    uet = replace(bundle, nic={**bundle.nic, **changed})
     assert_same(await real(tmp_path / "run", topology=uet), uet)
 
 

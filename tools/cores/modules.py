@@ -16,7 +16,8 @@ FOLDERS: Final[dict[str, str]] = {
         """,
     "mrcfabric/sim": "simulator trace",
     "mrcfabric/wire": """
-        entropy fastpath flow_control icrc layout lrh lrh_rc roce roce_layout segments srh templates trim usid vcrc
+        crc32c entropy fastpath flow_control icrc layout lrh lrh_rc roce roce_layout segments srh templates trim uet
+        uet_layout uet_templates usid vcrc
         """,
     "nicd/core": """
         board class_ports credit_ports ev_state lag memory message nic onchip pause_sender pause_watch ports qp_state
@@ -30,6 +31,10 @@ FOLDERS: Final[dict[str, str]] = {
         """,
     "nicd/core/rc": """
         dcqcn lid_ways notification posted qp rc_stats requestor responder selective selective_responder transport ways
+        """,
+    "nicd/core/uet": """
+        contexts credits entropy initiator outstanding peer planes qp refusals silence target transport uet_stats
+        under_way
         """,
     "nicd/programs": "hosted_nic",
     "switchd/core": "buffer credited endpoint fib lossless ordered routed switch waiting watchdog",
