@@ -1,7 +1,7 @@
 """The metrics of a NIC: what a NIC core counts, per plane where it has ports and EVs.
 
-Owns the definitions for the core; `metrics_rc` has those of the RC transport alone, `metrics_classes` those of pauses,
-`metrics_host` those for programs and applications beside the core; `mrcfabric.metrics` renders.
+Owns the definitions for the core; `metrics_rc` and `metrics_uet` have those of one transport alone, `metrics_classes`
+those of pauses, `metrics_host` those for programs and applications beside the core; `mrcfabric.metrics` renders.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,6 +28,7 @@ from nicd.core.stats import AHEAD_BITS, BUCKET_BITS
 from nicd.metrics_classes import CLASS_DEFINITIONS
 from nicd.metrics_host import HOST_DEFINITIONS
 from nicd.metrics_rc import RC_DEFINITIONS
+from nicd.metrics_uet import UET_DEFINITIONS
 
 _PPM = 1e-6
 DURATION_BOUNDS: Final = tuple((1 << bits) * NS for bits in BUCKET_BITS)
@@ -291,7 +292,7 @@ _PORTS = (
 )  # fmt: skip
 
 _CORE = (*_TRANSPORT, *_CONGESTION, *_PATHS, *_QPS, *_PORTS)
-DEFINITIONS = (*_CORE, *CLASS_DEFINITIONS, *RC_DEFINITIONS, *HOST_DEFINITIONS)
+DEFINITIONS = (*_CORE, *CLASS_DEFINITIONS, *RC_DEFINITIONS, *UET_DEFINITIONS, *HOST_DEFINITIONS)
 
 
 def collect(fabric: str, node: str, counters: Mapping[str, Any]) -> list[Family]:

@@ -1,7 +1,8 @@
-"""The board "Systems": what tells fabrics of MRC and of RoCE apart: rates, notifications, losses, and who pauses whom.
+"""The board "Systems": what tells fabrics of MRC, RoCE and UET apart: rates, notifications, losses, contexts, credits,
+entropies, and who pauses whom.
 
-Figures that every transport has come first; those of RC and of PFC have no series on other fabrics, and such a panel
-is empty there.
+Figures that every transport has come first; those of RC, of UET and of PFC have no series on other fabrics, and such a
+panel is empty there.
 """
 
 from tools.grafana import common, look, uids
@@ -99,16 +100,47 @@ def _buffers() -> list[Panel]:
     ]  # fmt: skip
 
 
+def _ultra_ethernet() -> list[Panel]:
+    def states(title: str, question: str, metric: str, label: str) -> Panel:
+        return lines(title, question, Query(level(metric, label, NODE), f"{{{{{label}}}}}"))
+
+    def turns(title: str, question: str, metric: str, label: str, unit: str = "pps") -> Panel:
+        return lines(title, question, Query(flow(metric, label, NODE), f"{{{{{label}}}}}"), unit=unit)
+
+    nacks = flow("mrc_nic_uet_nacks_total", "code", NODE, 'direction="out"')
+    return [
+        states("Contexts", "How many contexts do NICs hold, and how many wait for the answer to CLOSE?",
+               "mrc_nic_uet_contexts", "role"),
+        turns("Changes of contexts", "Do contexts come and go, and is there room for them?",
+              "mrc_nic_uet_context_changes_total", "change", "ops"),
+        lines("NACKs by code", "Why do targets refuse packets? Trims tell of full queues.", Query(nacks, "{{code}}"),
+              unit="pps"),
+        states("Entropies", "How many paths may packets take; how many sit out turns, or are kept for once more?",
+               "mrc_nic_uet_entropies", "state"),
+        lines("Failures avoided", "Who has met a failure? Choices that froze (REPS), and planes that were left.",
+              Query(level("mrc_nic_uet_choices_frozen", "", NODE), "choices frozen"),
+              Query(level("mrc_nic_uet_planes_left", "", NODE), "planes left")),
+        turns("Grants of credit", "Do receivers grant (out), and does it reach the senders (in)?",
+              "mrc_nic_uet_grants_total", "direction"),
+        lines("Senders that stand still", "Who asks for credit by a packet of its own, and whose speculation is void?",
+              Query(flow("mrc_nic_uet_credit_requests_total", "", NODE), "asked for credit"),
+              Query(flow("mrc_nic_uet_speculations_stopped_total", "", NODE), "speculation void"), unit="ops"),
+        states("Credit", "Does credit lie idle, or is it used up?", "mrc_nic_uet_credit_bytes", "kind"),
+    ]  # fmt: skip
+
+
 BOARD = Board(
     uids.SYSTEMS,
     "Systems",
-    "What do losses, rates and pauses tell of RoCE and MRC? Rates are of fabric time; MRC has no series of RC and PFC.",
+    "What do losses, rates, pauses, credits and entropies tell of RoCE, UET and MRC? Rates are of fabric time; a panel "
+    "of one transport or of PFC is empty on other fabrics.",
     (
         Row("At a glance", _figures()),
         Row("Losses", _recovery()),
         Row("Rates", _rates()),
         Row("Pauses", _pauses()),
         Row("Buffers", _buffers()),
+        Row("Ultra Ethernet", _ultra_ethernet()),
     ),
     nodes="mrc_nic_windows",
 )

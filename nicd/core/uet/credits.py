@@ -133,6 +133,16 @@ class Grantor:
         self._timer = Timer(timers, self._grant)
         self.grants = 0
 
+    @property
+    def waiting(self) -> int:
+        """Senders that want more than they were granted."""
+        return len(self._ring)
+
+    @property
+    def resting(self) -> int:
+        """Senders that want nothing, and are given some credit to begin with."""
+        return len(self._at_rest)
+
     def granted(self, sender: int) -> int:
         """All that a sender was ever granted, 24 bits."""
         claim = self._claims.get(sender)

@@ -39,6 +39,21 @@ class PathChoice(Protocol):
         """A packet with this entropy is gone without a word."""
         ...
 
+    @property
+    def drawn(self) -> int:
+        """Entropies that packets may carry."""
+        ...
+
+    @property
+    def resting(self) -> int:
+        """Those of them that sit out turns now."""
+        ...
+
+    @property
+    def kept(self) -> int:
+        """Those of them that are kept to be used once more."""
+        ...
+
 
 def draw_entropies(rng: Rng, count: int) -> list[int]:
     """So many different entropies."""
@@ -57,6 +72,18 @@ class Oblivious:
         self._entropies = list(entropies)
         self._rng = rng
         self._place = 0
+
+    @property
+    def drawn(self) -> int:
+        return len(self._entropies)
+
+    @property
+    def resting(self) -> int:
+        return 0
+
+    @property
+    def kept(self) -> int:
+        return 0
 
     def _next(self) -> int:
         place = self._place
@@ -107,6 +134,10 @@ class Bitmap(Oblivious):
         self._most = settings.uet_penalty_max
         self.penalties: dict[int, int] = {}
         """Turns that an entropy has still to sit out; those without are not there."""
+
+    @property
+    def resting(self) -> int:
+        return len(self.penalties)
 
     def choose(self, now: Instant, avoid: int = -1) -> int:
         """`PathChoice.choose`: the next one without a penalty."""
@@ -162,6 +193,10 @@ class Reps(Oblivious):
         self.frozen_until_ns: Instant = -1
         """-1: not frozen."""
         self.freezes = 0
+
+    @property
+    def kept(self) -> int:
+        return len(set(self._ring))
 
     def choose(self, now: Instant, avoid: int = -1) -> int:
         """`PathChoice.choose`: one to explore, one to use once more, a kept one, or one drawn."""

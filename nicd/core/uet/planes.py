@@ -75,6 +75,11 @@ class Planes:
         """An entropy for a control packet."""
         return self._choices[plane].choose(now)
 
+    @property
+    def choices(self) -> list[PathChoice]:
+        """The policy of each plane."""
+        return self._choices
+
     # -- what the network says
 
     def acked(self, now: Instant, sent: Sent, marked: bool) -> None:

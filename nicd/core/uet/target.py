@@ -315,6 +315,7 @@ class Target:
         packet = self.peer.template.nack(entropy, answers, code, psn32, self.pdcid, self.peer_pdcid, payload)
         if self.peer.send(now, port, packet):
             self._stats.nacks_sent += 1
+            self._uet.nack_sent(code)
 
     def _refuse(
         self, now: Instant, port: int, entropy: int, flags: int, psn: int, write: Write, code: int, reason: str

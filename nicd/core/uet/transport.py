@@ -59,6 +59,7 @@ from nicd.core.transport import Transport
 from nicd.core.uet.contexts import Contexts
 from nicd.core.uet.credits import MOST_PRODUCTS, Grantor
 from nicd.core.uet.footprint import limits_of, slot_bytes, within
+from nicd.core.uet.levels import levels
 from nicd.core.uet.peer import wire_overhead
 from nicd.core.uet.qp import Closing, UetLink, UetQp
 from nicd.core.uet.qp_table import QpTable
@@ -148,6 +149,7 @@ class UetTransport(Transport):
             return stats.drop(UNKNOWN_CONTEXT)
         if kind == NACK:
             stats.nacks_received += 1
+            self.uet.nack_received(field >> 8)
             if isinstance(context, Closing):
                 context.end()
                 return TAKEN
@@ -264,6 +266,7 @@ class UetTransport(Transport):
         peer = self._table.by_address.get(source)
         if peer is not None and peer.send(now, port, peer.template.nack(entropy, 0, code, psn, spdcid, dpdcid)):
             self.board.stats.nacks_sent += 1
+            self.uet.nack_sent(code)
 
     def _on_control(
         self, now: Instant, port: int, packet: Buffer, kind: int, flags: int, opaque: int, psn: int, spdcid: int,
@@ -358,9 +361,12 @@ class UetTransport(Transport):
                 "used_packets": sum(used),
                 "used_ppm_max": max(used, default=0) * PPM // most,
             },
-            "uet": {**self.uet.record(), "contexts": len(self.contexts), "targets": len(self._targets),
-                    "grants_sent": 0 if self._grantor is None else self._grantor.grants},
-        }  # fmt: skip
+            "uet": {
+                **self.uet.record(),
+                "grants_sent": 0 if self._grantor is None else self._grantor.grants,
+                **levels(links, self._table.peers.values(), self.contexts, len(self._targets), self._grantor),
+            },
+        }
 
     def state_report(self) -> dict[str, Any]:
         return state_report(self.board, self._qps, (self.uet, self.contexts, self))

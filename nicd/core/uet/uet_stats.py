@@ -2,6 +2,17 @@
 
 from typing import Final
 
+from mrcfabric.wire.uet_layout import (
+    NACK_INVALID_SYN,
+    NACK_MODE,
+    NACK_NO_PDC,
+    NACK_OUT_OF_ORDER,
+    NACK_OUT_OF_WINDOW,
+    NACK_TRIMMED,
+    NACK_TRIMMED_LAST_HOP,
+    NACK_UNKNOWN_PDC,
+)
+
 OUT_OF_ORDER: Final = "uet_out_of_order"
 """Why an ordered context drops a packet behind a gap."""
 UNKNOWN_CONTEXT: Final = "uet_unknown_context"
@@ -15,15 +26,31 @@ CONTROL_KIND: Final = "uet_control"
 UET_DROP_REASONS: Final = (OUT_OF_ORDER, UNKNOWN_CONTEXT, NO_CONTEXT, INVALID_SYN, CONTROL_KIND)
 """Reasons beside those of `nicd.core.stats.DROP_REASONS`."""
 
+OTHER_NACK: Final = "other"
+NACK_LABELS: Final = {
+    NACK_TRIMMED: "trimmed",
+    NACK_TRIMMED_LAST_HOP: "trimmed_last_hop",
+    NACK_NO_PDC: "no_context",
+    NACK_OUT_OF_WINDOW: "out_of_window",
+    NACK_OUT_OF_ORDER: "out_of_order",
+    NACK_UNKNOWN_PDC: "unknown_context",
+    NACK_INVALID_SYN: "invalid_syn",
+    NACK_MODE: "mode",
+}
+"""Code -> what a counter calls it. NICs here send no others; those of a stranger count as `OTHER_NACK`."""
+
+COUNTERS: Final = (
+    "closes_asked", "contexts_closed", "contexts_opened", "contexts_refused", "contexts_taken", "credit_requests",
+    "early_packets", "freezes", "grants_received", "planes_left", "responses_refused", "responses_sent",
+    "speculations_stopped", "syn_packets",
+)  # fmt: skip
+"""The attributes of `UetStats` that are plain numbers."""
+
 
 class UetStats:
     """Counters of one NIC since its start."""
 
-    __slots__ = (
-        "closes_asked", "contexts_closed", "contexts_opened", "contexts_refused", "contexts_taken", "credit_requests",
-        "early_packets", "freezes", "grants_received", "planes_left", "responses_refused",
-        "responses_sent", "speculations_stopped", "syn_packets",
-    )  # fmt: skip
+    __slots__ = (*COUNTERS, "nacks_received", "nacks_sent")
 
     def __init__(self) -> None:
         self.contexts_opened = 0
@@ -55,6 +82,23 @@ class UetStats:
         self.planes_left = 0
         """Times that a sender left a plane that was silent while others delivered."""
 
-    def record(self) -> dict[str, int]:
+        self.nacks_sent = _no_nacks()
+        """By code."""
+        self.nacks_received = _no_nacks()
+
+    def nack_sent(self, code: int) -> None:
+        """A NACK leaves."""
+        self.nacks_sent[NACK_LABELS.get(code, OTHER_NACK)] += 1
+
+    def nack_received(self, code: int) -> None:
+        """A NACK has come, which belongs to a context of this NIC."""
+        self.nacks_received[NACK_LABELS.get(code, OTHER_NACK)] += 1
+
+    def record(self) -> dict[str, int | dict[str, int]]:
         """All counters."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        found: dict[str, int | dict[str, int]] = {name: getattr(self, name) for name in COUNTERS}
+        return found | {"nacks_sent": dict(self.nacks_sent), "nacks_received": dict(self.nacks_received)}
+
+
+def _no_nacks() -> dict[str, int]:
+    return dict.fromkeys((*NACK_LABELS.values(), OTHER_NACK), 0)

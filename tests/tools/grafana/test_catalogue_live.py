@@ -40,6 +40,9 @@ ROCE = read(None, [
     "switch.pfc_threshold=static", "switch.pfc_xoff_bytes=40000",
 ]).topology  # fmt: skip
 """With a bound that three senders reach at once: to fill the system's buffer takes longer than the test waits."""
+UET = read(None, [
+    "name=small", "system=uet-rccc", "planes=1", "t0_per_plane=2", "t1_per_plane=2", "nics_per_t0=2",
+]).topology  # fmt: skip
 FAULTS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("rate_limit", "h001~p0-t0-1", {"rate_bps": 40_000_000_000}),
     ("corruption", "h000~p1-t0-0", {"share_ppm": 20_000}),
@@ -66,7 +69,8 @@ async def fabric(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
         yield one
 
 
-ROCE_METRICS = re.compile(r"mrc_(nic_rc|nic_port_paused|switch_pfc|switch_buffer|switch_ecmp)_")
+UET_METRICS = re.compile(r"mrc_nic_uet_")
+ROCE_METRICS = re.compile(r"mrc_(nic_rc|nic_uet|nic_port_paused|switch_pfc|switch_buffer|switch_ecmp)_")
 """No fabric of MRC has series of these."""
 
 
@@ -77,6 +81,11 @@ def asked_for() -> set[str]:
         queries = (one["query"]["query"] for one in board.json()["templating"]["list"] if one["type"] == "query")
         found |= {match[1] for query in queries if (match := re.fullmatch(r"label_values\((.+), [a-z]+\)", query))}
     return {one for one in found if not ROCE_METRICS.search(one)}
+
+
+def systems_asked(uet: bool) -> set[str]:
+    """Every expression of the board of systems that only a fabric of UET answers, or all others."""
+    return {one for one in expressions(systems.BOARD) if bool(UET_METRICS.search(one)) == uet}
 
 
 async def answered(
@@ -126,4 +135,15 @@ async def test_the_board_of_systems_is_answered_by_a_fabric_that_pauses(served: 
     async with prometheus_beside(served, PACE) as beside, aiohttp.ClientSession() as session:
         await served.start("incast", figures={"message_bytes": 1 << 18, "for_ns": 1 << 40})
         await broken(served, "loss", "h001~p0-t0-0", share_ppm=1_000)
-        await until_answered(session, beside.url, set(expressions(systems.BOARD)), since_s)
+        await until_answered(session, beside.url, systems_asked(uet=False), since_s)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("fabric", [UET], indirect=True)
+async def test_the_board_of_systems_is_answered_by_a_fabric_of_uet(served: Fabric, agent: Agent) -> None:
+    program("prometheus")
+    since_s = time.time()
+    async with prometheus_beside(served, PACE) as beside, aiohttp.ClientSession() as session:
+        await served.start("incast", figures={"message_bytes": 1 << 18, "for_ns": 1 << 40})
+        await broken(served, "loss", "h001~p0-t0-0", share_ppm=1_000)
+        await until_answered(session, beside.url, systems_asked(uet=True), since_s)

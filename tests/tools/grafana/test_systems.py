@@ -23,6 +23,14 @@ def test_it_shows_rates_notifications_naks_bytes_and_pauses() -> None:
     }  # fmt: skip
 
 
+def test_it_shows_contexts_nacks_credits_and_entropies() -> None:
+    shown = set(re.findall(r"mrc_nic_uet_[a-z_]+", " ".join(expressions(BOARD))))
+    assert shown >= {
+        "mrc_nic_uet_contexts", "mrc_nic_uet_nacks_total", "mrc_nic_uet_grants_total", "mrc_nic_uet_credit_bytes",
+        "mrc_nic_uet_entropies", "mrc_nic_uet_choices_frozen",
+    }  # fmt: skip
+
+
 def test_pauses_are_told_by_port_and_class() -> None:
     for expression in expressions(BOARD):
         if "mrc_switch_pfc_" in expression:
