@@ -279,9 +279,13 @@ class CreditEgress(EgressQueues):
         since = self._blocked[vl]
         if waits and since is None:
             self._blocked[vl] = now
+            if self._witness is not None:
+                self._witness.paused(now, self.port, vl, NEVER)
         elif not waits and since is not None:
             self._blocked_ns[vl] += now - since
             self._blocked[vl] = None
+            if self._witness is not None:
+                self._witness.paused(now, self.port, vl, now)
 
     def _start(self, start: Instant, out: list[Transmit]) -> None:
         """A flow control packet or a packet starts."""

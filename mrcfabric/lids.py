@@ -9,7 +9,8 @@ Source: IBTA 4.1.1 (LIDs), 7.11.1 (LMC).
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import port_mac
-from mrcfabric.wire.lrh import LID_MAX, LMC_MAX
+from mrcfabric.wire.lrh import LID_MAX
+from mrcfabric.wire.options import LMC_MAX
 
 
 def base_lid(nic: int, lmc: int) -> int:

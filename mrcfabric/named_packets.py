@@ -1,4 +1,5 @@
-"""Data packets that a fault names by QP and PSN, each of which is lost once. MRC, RoCE and UET, plain or behind uSIDs.
+"""Data packets that a fault names by QP and PSN, each of which is lost once: MRC, RoCE, UET and InfiniBand, plain or
+behind uSIDs.
 
 Owns how such a packet is told, and which ones have been lost. A retransmission of MRC or UET says that it is one, and
 passes; of a PSN of UET the lower 24 bits count.
@@ -11,6 +12,7 @@ from typing import Final
 from mrcfabric.units import Buffer
 from mrcfabric.wire import srh
 from mrcfabric.wire.layout import BTH_OFFSET, DATA_OPCODES, FLAG_RTX, IPV6_SIZE, NEXT_HEADER_UDP, PSN_MASK, UDP_SIZE
+from mrcfabric.wire.lrh import LRH_SIZE, link_fault
 from mrcfabric.wire.roce_layout import RC_DATA_OPCODES
 from mrcfabric.wire.uet import read_target
 from mrcfabric.wire.uet_layout import (
@@ -54,7 +56,10 @@ class NamedPackets:
         """Whether this data packet is named and passes for the first time. Any bytes will do."""
         if len(packet) <= _NEXT_HEADER:
             return False
-        if packet[_NEXT_HEADER] == NEXT_HEADER_UDP:
+        if link_fault(packet) is None and packet[LRH_SIZE] in RC_DATA_OPCODES:
+            # In an IPv6 packet of ours the prefix of addresses stands there, which is no opcode.
+            start = LRH_SIZE
+        elif packet[_NEXT_HEADER] == NEXT_HEADER_UDP:
             if packet[_PORT : _PORT + 2] == _UET_PORT:
                 return self._lose_uet(packet)
             start = _PLAIN_BTH

@@ -4,7 +4,8 @@ Owns the fields of a filter and the function that tests one packet. The function
 sent. The packets come from `tap` and the drivers.
 
 An empty field lets everything pass; a field with several values lets each of them pass; all fields must hold. A packet
-with a segment routing header is read behind that header. A plain packet of RoCE has no plane and no EV.
+with a segment routing header is read behind that header. A plain packet of RoCE, or of InfiniBand, has no plane and no
+EV.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,6 +14,7 @@ from struct import Struct
 from typing import Any, Final, TypeAlias
 
 from mrcfabric.errors import ConfigError
+from mrcfabric.lids import nic_of
 from mrcfabric.naming import PLANES_MAX, nic_address, usid_fields
 from mrcfabric.units import Buffer
 from mrcfabric.wire import srh
@@ -40,15 +42,16 @@ from mrcfabric.wire.layout import (
     UDP_OFFSET,
 )
 from mrcfabric.wire.link import ControlFrame
+from mrcfabric.wire.lrh import LRH_SIZE, MANAGEMENT_VL, dlid_of, slid_of, vl_of
 from mrcfabric.wire.options import DEFAULT_OPTIONS, WireOptions
 from mrcfabric.wire.roce_layout import CNP, KIND_NAK, RC_ACK, RC_OPCODE_NAMES, SYNDROME_KIND_SHIFT
 from mrcfabric.wire.usid import ACTIVE_IN_PACKET
 
-KINDS: Final = ("data", "ack", "sack", "nack", "probe", "endpoint", "trimmed", "rtx", "cnp", "link")
+KINDS: Final = ("data", "ack", "sack", "nack", "probe", "endpoint", "trimmed", "rtx", "cnp", "smp", "link")
 """The kinds a filter can name. `data`: whole data packets, first transmissions and retransmissions; `trimmed`: the rest
 of a trimmed one; `rtx`: retransmissions among both; `ack`: transport acknowledgements, NAKs of RoCE included; `nack`:
 those NAKs, and MRC's NACKs; `cnp`: RoCE's congestion notifications; `endpoint`: everything to QP 2, a NIC's probes to
-itself included; `link`: link control frames, which have no other field."""
+itself included; `smp`: InfiniBand's management packets; `link`: link control frames, which have no other field."""
 VALUES_MAX: Final = 1024
 """Most values of one field."""
 PORT_MAX: Final = 0xFFFF
@@ -67,6 +70,7 @@ _KIND_OF_OPCODE: Final = {
     ENDPOINT_RESPONSE: "endpoint",
 }
 _NEXT_HEADER: Final = 6
+_LRH_EXTENSION: Final = LRH_SIZE + BTH_SIZE
 _FLOW = Struct(">I")
 _SOURCE_PORT = Struct(">H")
 # BTH: opcode, byte of flags and padding, P_Key, DestQP word, PSN word.
@@ -136,6 +140,8 @@ class PacketFilter:
         """The function that tests a packet's bytes against all fields but `ports`. It never raises for them."""
         if self.open:
             return lambda _packet: True
+        if options.lid_lmc >= 0:
+            return self._lid_matcher(options.lid_lmc)
         qps = frozenset((nic_address(nic), qpn) for nic, qpn in self.qps)
         peers = frozenset(nic_address(nic) for nic in self.peers)
         evs, planes, kinds = frozenset(self.evs), frozenset(self.planes), frozenset(self.kinds)
@@ -174,9 +180,33 @@ class PacketFilter:
             return not kinds or not kinds.isdisjoint(_kinds(opcode, qp, psn, trimmed[dscp_of(packet)], behind))
 
         pathed = bool(planes or evs)
-        # A link control frame is no packet: none of its bytes are a field.
-        link_alone = "link" in kinds and not (qps or peers or evs or planes)
+        link_alone = self._link_alone
         planes_alone = not (qps or peers or evs or kinds)
+        return matches
+
+    @property
+    def _link_alone(self) -> bool:
+        """Whether link control frames pass. They are no packets: none of their bytes are a field."""
+        return "link" in self.kinds and not (self.qps or self.peers or self.evs or self.planes)
+
+    def _lid_matcher(self, lmc: int) -> Matches:
+        """`matcher` for packets that begin with an LRH."""
+        qps, peers, kinds = frozenset(self.qps), frozenset(self.peers), frozenset(self.kinds)
+        pathed, link_alone = bool(self.planes or self.evs), self._link_alone
+
+        def matches(packet: Buffer) -> bool:
+            if isinstance(packet, ControlFrame):
+                return link_alone
+            if pathed or len(packet) < LRH_SIZE + BTH_SIZE:
+                return False
+            opcode, _, qp, _ = _BTH.unpack_from(packet, LRH_SIZE)
+            to = nic_of(dlid_of(packet), lmc)
+            if qps and (to, qp & QPN_MAX) not in qps:
+                return False
+            if peers and to not in peers and nic_of(slid_of(packet), lmc) not in peers:
+                return False
+            return not kinds or not kinds.isdisjoint(_lid_kinds(packet, opcode))
+
         return matches
 
 
@@ -200,6 +230,15 @@ def _rc_kinds(opcode: int, extension: Buffer) -> tuple[str, ...]:
         return ("cnp" if opcode == CNP else "data",)
     nak = len(extension) > 0 and extension[0] >> SYNDROME_KIND_SHIFT == KIND_NAK
     return ("ack", "nack") if nak else ("ack",)
+
+
+def _lid_kinds(packet: Buffer, opcode: int) -> tuple[str, ...]:
+    """Which of `KINDS` a packet of InfiniBand is."""
+    if vl_of(packet) == MANAGEMENT_VL:
+        return ("smp",)
+    if opcode not in RC_OPCODE_NAMES or opcode == CNP:
+        return ()
+    return _rc_kinds(opcode, packet[_LRH_EXTENSION : _LRH_EXTENSION + 1])
 
 
 _WHOLE: Final = {"ports": PORT_MAX, "peers": NIC_MAX, "evs": EV_MAX, "planes": PLANES_MAX - 1}

@@ -11,7 +11,7 @@ from mrcfabric.settings import settings_from
 from mrcfabric.topology import Topology
 from mrcfabric.wire.dscp import Dscp
 from mrcfabric.wire.entropy import EvOrder
-from mrcfabric.wire.options import DEFAULT_OPTIONS, WireOptions
+from mrcfabric.wire.options import DEFAULT_OPTIONS, LMC_MAX, WireOptions
 
 _EV_ORDERS = {order.name.lower(): order for order in EvOrder}
 
@@ -20,12 +20,18 @@ def wire_options(topology: Topology) -> WireOptions:
     """The options of the fabric's wire: the defaults, overridden by the table `wire`.
 
     Raises ConfigError that names `wire.KEY`. `ev_order` is `port_low` or `port_high`. Receivers accept the usual two
-    ports and `udp_port`.
+    ports and `udp_port`. Whether packets begin with an LRH is the NICs' setting.
     """
     raw: dict[str, Any] = dict(topology.wire)
+    if "lid_lmc" in raw:
+        raise ConfigError("wire.lid_lmc", "follows from nic.rc_path and nic.lid_lmc", "set nic.lid_lmc instead")
     if "udp_ports_accepted" in raw:
         raise ConfigError("wire.udp_ports_accepted", "follows from udp_port", "the usual two ports, and the one set")
     derived: dict[str, Any] = {}
+    lmc = topology.nic.get("lid_lmc", 0)
+    # What is no LMC is refused by the NICs' settings, by its name there.
+    if topology.nic.get("rc_path") == "lid" and type(lmc) is int and 0 <= lmc <= LMC_MAX:
+        derived["lid_lmc"] = lmc
     if "ev_order" in raw:
         derived["ev_order"] = _ev_order(raw.pop("ev_order"))
     port = raw.get("udp_port")

@@ -25,10 +25,10 @@ A statement is a table with its number `n` (from 1), `at_ns`, and `step`:
             when the class is paused there, or None]
 
 `packet` is {kind, source, destination (numbers of NICs, or None), qpn, psn, rtx, ce, size, print}, with `ev` (MRC) or
-`sport` (RC). `print` is a number that stays the same all the way; two packets that MRC sent separately almost never
-share it, and RC sends the same packet again. A SACK adds {cack, caused (None: a probe), base, bitmap}, a NACK
-{reason}, a transport acknowledgement {syndrome, msn}; one of RC adds {cack, syndrome, msn}, {caused} where recovery is
-selective, and a NAK {wanted, reason}.
+`sport` (RC); on InfiniBand also `dlid` and `sl`, and a `class` is a VL. `print` is a number that stays the same all the
+way; two packets that MRC sent separately almost never share it, and RC sends the same packet again. A SACK adds {cack,
+caused (None: a probe), base, bitmap}, a NACK {reason}, a transport acknowledgement {syndrome, msn}; one of RC adds
+{cack, syndrome, msn}, {caused} where recovery is selective, and a NAK {wanted, reason}.
 """
 
 from collections import deque

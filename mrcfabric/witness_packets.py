@@ -14,7 +14,8 @@ from typing import Any, Final
 from zlib import crc32
 
 from mrcfabric.choice import Choice, Chooser
-from mrcfabric.naming import nic_of_address
+from mrcfabric.lids import nic_of
+from mrcfabric.naming import nic_address, nic_of_address
 from mrcfabric.units import Buffer
 from mrcfabric.wire import srh
 from mrcfabric.wire.dscp import CE, Dscp
@@ -36,6 +37,8 @@ from mrcfabric.wire.layout import (
     UDP_SIZE,
 )
 from mrcfabric.wire.layout import DATA_OPCODES as DATA
+from mrcfabric.wire.lrh import LRH_SIZE, dlid_of, sl_of, slid_of
+from mrcfabric.wire.lrh_rc import LrhPeeked, LrhPeeker
 from mrcfabric.wire.options import DEFAULT_OPTIONS, WireOptions
 from mrcfabric.wire.roce import RcPeeked, rc_peeker, read_rc_aeth, read_selective_aeth
 from mrcfabric.wire.roce_layout import (
@@ -49,6 +52,7 @@ from mrcfabric.wire.roce_layout import (
     RC_DATA_OPCODES,
     SYNDROME_KIND_SHIFT,
 )
+from mrcfabric.wire.vcrc import VCRC_SIZE
 
 REACH: Final = 64
 STEPS: Final = 4
@@ -76,7 +80,7 @@ About = dict[str, Any]
 class PacketReader:
     """Recognises the packets of one choice."""
 
-    __slots__ = ("_ends", "_heard", "_peek", "_peek_rc", "_peek_selective", "chooser")
+    __slots__ = ("_ends", "_heard", "_lmc", "_peek", "_peek_lid", "_peek_rc", "_peek_selective", "chooser")
 
     def __init__(self, choice: Choice, dscp: Dscp, options: WireOptions = DEFAULT_OPTIONS) -> None:
         self.chooser = Chooser(choice)
@@ -84,11 +88,15 @@ class PacketReader:
         self._peek = peeker(dscp, options=options)
         self._peek_rc = rc_peeker(options=options)
         self._peek_selective = rc_peeker(selective=True, options=options)
+        self._lmc = options.lid_lmc
+        self._peek_lid = LrhPeeker(0, max(0, options.lid_lmc), options)
         self._heard: dict[tuple[bytes, bytes, int], int] = {}
         """RC: (source, destination, QPN) -> up to which PSN the latest acknowledgement went."""
 
     def look(self, packet: Buffer) -> About | None:
         """The `packet` of a statement about this packet if it is followed, else None. Never raises."""
+        if self._lmc >= 0:
+            return self._look_lid(packet)
         if srh.follows(packet):
             stripped = srh.strip(packet)
             if stripped is None:
@@ -155,14 +163,36 @@ class PacketReader:
             return _described_rc(packet, peeked, destination, "data", base)
         if opcode != RC_ACK or not self.chooser.concerns(source, destination, qpn):
             return None
-        said = _said_rc(packet, peeked, selective)
+        said = _said_rc(packet, psn, peeked[6], selective)
+        if not self._answers(said, source, destination, qpn):
+            return None
+        return {**_described_rc(packet, peeked, destination, _answer_kind(said), base), **said}
+
+    def _look_lid(self, packet: Buffer) -> About | None:
+        """A packet of RC behind an LRH. Its ends are NICs, whose addresses elsewhere stand for them here."""
+        peeked = self._peek_lid(packet)
+        if peeked[0] is not None:
+            return None
+        _, _, opcode, qpn, psn, _, start, *_ = peeked
+        source = nic_address(max(-1, nic_of(slid_of(packet), self._lmc)))
+        destination = nic_address(max(-1, nic_of(dlid_of(packet), self._lmc)))
+        if opcode in RC_DATA_OPCODES:
+            if not self.chooser.data(source, destination, qpn, psn):
+                return None
+            return _described_lid(packet, peeked, self._lmc, "data")
+        if opcode != RC_ACK or not self.chooser.concerns(source, destination, qpn):
+            return None
+        said = _said_rc(packet, psn, start, False)
+        if not self._answers(said, source, destination, qpn):
+            return None
+        return {**_described_lid(packet, peeked, self._lmc, _answer_kind(said)), **said}
+
+    def _answers(self, said: About, source: bytes, destination: bytes, qpn: int) -> bool:
+        """Whether an acknowledgement of RC from `source` speaks of a followed packet."""
         reach = self._reach((source, destination, qpn), said["cack"])
         spans = [((said["cack"] - reach + 1) & PSN_MASK, reach)]
         spans += [(said[name], 1) for name in ("wanted", "caused") if name in said]
-        if not any(True for first, count in spans for _ in self.chooser.chosen(destination, source, first, count)):
-            return None
-        kind = "nack" if "wanted" in said else "ack"
-        return {**_described_rc(packet, peeked, destination, kind, base), **said}
+        return any(True for first, count in spans for _ in self.chooser.chosen(destination, source, first, count))
 
     def _reach(self, flow: tuple[bytes, bytes, int], cack: int) -> int:
         """How many PSNs up to `cack` this acknowledgement may be the first to speak of."""
@@ -220,6 +250,35 @@ def _described_rc(packet: Buffer, peeked: RcPeeked, destination: bytes, kind: st
     }
 
 
+def _described_lid(packet: Buffer, peeked: LrhPeeked, lmc: int, kind: str) -> About:
+    _, mark, _, qpn, psn, *_ = peeked
+    source, destination = slid_of(packet), dlid_of(packet)
+    # The VL may change on the way, and FECN; the VCRC follows the VL.
+    end = LRH_SIZE + BTH_SIZE if kind == "data" else -VCRC_SIZE
+    print_ = crc32(packet[LRH_SIZE + _RESERVED + 1 : end], crc32(packet[1 : LRH_SIZE + _RESERVED]))
+    numbers = [None if nic_of(lid, lmc) < 0 else nic_of(lid, lmc) for lid in (source, destination)]
+    return {
+        "kind": kind,
+        "source": numbers[0],
+        "destination": numbers[1],
+        "qpn": qpn,
+        "psn": psn,
+        # The path: which of the destination's LIDs the packet goes to.
+        "sport": destination & (1 << lmc) - 1,
+        "dlid": destination,
+        "sl": sl_of(packet),
+        "rtx": False,
+        "ce": mark == CE,
+        "size": len(packet),
+        "print": print_,
+    }
+
+
+def _answer_kind(said: About) -> str:
+    """The kind of an acknowledgement of RC."""
+    return "nack" if "wanted" in said else "ack"
+
+
 def _said(packet: Buffer, opcode: int, psn: int) -> About:
     """What an acknowledgement of MRC says of PSNs."""
     if opcode == ACKNOWLEDGE:
@@ -237,9 +296,8 @@ def _said(packet: Buffer, opcode: int, psn: int) -> About:
     }
 
 
-def _said_rc(packet: Buffer, peeked: RcPeeked, selective: bool) -> About:
+def _said_rc(packet: Buffer, psn: int, start: int, selective: bool) -> About:
     """What an acknowledgement of RC says of PSNs. A NAK completes all before the PSN that it names."""
-    psn, start = peeked[4], peeked[6]
     said: About = {}
     if selective:
         syndrome, msn, said["caused"] = read_selective_aeth(packet, start)

@@ -1,158 +1,51 @@
 """A packet in words: layer by layer, field by field, with the meaning of the values that have one.
 
-Owns the wording and the shape of the JSON; `mrcfabric.wire.packet` reads an MRC packet. For people and tools; nothing
-on the packet path calls this module.
+Owns the wording; `description` has the shape, `mrcfabric.wire.packet` reads an MRC packet. For people and tools;
+nothing on the packet path calls this module.
 
-Packets of RoCE and UET and link control frames have parsers of their own (`roce_packet`, `uet_packet`, `pfc_headers`).
+Packets of RoCE, UET and InfiniBand and link control frames have parsers of their own (`roce_packet`, `uet_packet`,
+`lrh_headers`, `pfc_headers`).
 
 Sources: MRC 1.0 7.5, RFC 9800 3 (containers), IBTA 9.7.5 (syndromes), IEEE 802.1Q 36 (PFC).
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from ipaddress import IPv6Address
+from collections.abc import Callable
 from typing import Any
 
 from mrcfabric.units import Buffer
-from mrcfabric.wire import pfc_headers, roce_packet, uet_packet, uet_words, usid
+from mrcfabric.wire import (
+    flow_control,
+    lrh_headers,
+    lrh_words,
+    pfc_headers,
+    roce_packet,
+    uet_packet,
+    uet_words,
+    usid,
+)
 from mrcfabric.wire.ack_headers import Aeth, Neth, Seth
 from mrcfabric.wire.bth import Bth
+from mrcfabric.wire.description import Description, Layer, Row
 from mrcfabric.wire.dscp import Dscp, dscp_of
 from mrcfabric.wire.endpoint_headers import Eeth, Erth
 from mrcfabric.wire.entropy import ev_from_wire
 from mrcfabric.wire.header import Header, Kind, Value
 from mrcfabric.wire.ipv6 import Ipv6, Srh, Udp
-from mrcfabric.wire.layout import ENDPOINT_QP, ICRC_SIZE, NACK_REASONS, OPCODE_NAMES, TIMESTAMP_TICK_NS
+from mrcfabric.wire.layout import ENDPOINT_QP, NACK_REASONS, OPCODE_NAMES, TIMESTAMP_TICK_NS
 from mrcfabric.wire.link import ControlFrame
+from mrcfabric.wire.lrh import BAD_VCRC, vcrc_ok
 from mrcfabric.wire.options import DEFAULT_OPTIONS, WireOptions
 from mrcfabric.wire.packet import Packet, dissect
 from mrcfabric.wire.pfc_headers import PfcHeader
 from mrcfabric.wire.roce_headers import RcBth
 from mrcfabric.wire.roce_layout import KIND_NAK, KIND_RNR, RC_OPCODE_NAMES, SYNDROME_KIND_SHIFT
+from mrcfabric.wire.vcrc import VCRC_SIZE
 
 _ECN = ("not ECN-capable", "ECT(1)", "ECT(0)", "CE")
 _NEXT_HEADER = {17: "UDP", 41: "IPv6", 43: "routing"}
 _M = ("none", "SKIP_ONCE", "ALWAYS_SKIP", "reserved")
 _OP = ("Port Status Update", "EV Probe", "reserved", "reserved")
 _NAK = ("PSN sequence error", "invalid request", "remote access error", "remote operational error")
-_PREVIEW_BYTES = 16
-
-# Numbers that people compare digit by digit, shown in hexadecimal.
-_HEXADECIMAL = frozenset(
-    (
-        "traffic_class",
-        "flow_label",
-        "opcode",
-        "p_key",
-        "dest_qp",
-        "entropy",
-        "va",
-        "r_key",
-        "immediate",
-        "sack_bitmap",
-        "port_status_mask",
-        "syndrome",
-        "ethertype",
-        "classes",
-        "fcs",
-    )
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One field: its value, and the meaning of that value where it is not plain."""
-
-    name: str
-    bits: int
-    value: Value
-    meaning: str = ""
-
-    @property
-    def text(self) -> str:
-        """The value in the usual notation."""
-        if isinstance(self.value, bytes):
-            return str(IPv6Address(self.value)) if len(self.value) == 16 else self.value.hex(":")
-        return f"{self.value:#x}" if self.name in _HEXADECIMAL else str(self.value)
-
-
-@dataclass(frozen=True, slots=True)
-class Layer:
-    """One header, at `offset` bytes from the start of the packet."""
-
-    name: str
-    offset: int
-    size: int
-    rows: list[Row]
-
-
-@dataclass(frozen=True, slots=True)
-class Description:
-    """The description of one packet."""
-
-    size: int
-    """Bytes of the packet as it arrived, including those that the capture left out."""
-    layers: list[Layer]
-    summary: str
-    reason: str | None
-    """Why it is malformed; None for a good packet, and for a trimmed one."""
-    notes: list[str] = field(default_factory=list)
-    packet: Packet = field(default_factory=Packet)
-
-    @property
-    def icrc(self) -> int | None:
-        """The four bytes of the ICRC in wire order, as one number, as Wireshark shows it."""
-        value = self.packet.icrc
-        return None if value is None else int.from_bytes(value.to_bytes(ICRC_SIZE, "little"), "big")
-
-    def as_json(self) -> dict[str, Any]:
-        """A dictionary for `json.dumps`; addresses as text, every other value as a number."""
-        packet = self.packet
-        return {
-            "size": self.size,
-            "summary": self.summary,
-            "reason": self.reason,
-            "notes": self.notes,
-            "layers": [
-                {
-                    "name": layer.name,
-                    "offset": layer.offset,
-                    "size": layer.size,
-                    "fields": {row.name: row.text if isinstance(row.value, bytes) else row.value for row in layer.rows},
-                    "meanings": {row.name: row.meaning for row in layer.rows if row.meaning},
-                }
-                for layer in self.layers
-            ],
-            "payload_bytes": packet.carried,
-            "payload_bytes_sent": packet.sent,
-            "missing_bytes": packet.missing,
-            "cut_by_capture": packet.left_out,
-            "icrc": self.icrc,
-            "icrc_good": packet.icrc_good,
-        }
-
-    def as_text(self) -> str:
-        """Lines for a terminal."""
-        return "\n".join(self._lines())
-
-    def _lines(self) -> Iterator[str]:
-        yield f"{self.size} bytes: {self.summary}"
-        for layer in self.layers:
-            yield f"{layer.name}  at {layer.offset}, {layer.size} bytes"
-            width = max((len(row.name) for row in layer.rows), default=0)
-            for row in layer.rows:
-                meaning = f"  ({row.meaning})" if row.meaning else ""
-                yield f"    {row.name:<{width}}  {row.text}{meaning}"
-        packet, payload = self.packet, self.packet.payload
-        if packet.carried:
-            dots = " ..." if packet.carried > _PREVIEW_BYTES else ""
-            of = f" of {packet.sent}" if packet.sent > packet.carried else ""
-            yield f"Payload  {packet.carried} bytes{of}: {payload[:_PREVIEW_BYTES].hex(' ', -2)}{dots}"
-        if self.icrc is not None:
-            yield f"ICRC  {self.icrc:#010x}  ({'good' if packet.icrc_good else 'wrong'})"
-        yield from self.notes
-        if self.reason is not None:
-            yield f"Malformed: {self.reason}"
 
 
 def describe(
@@ -162,12 +55,18 @@ def describe(
     options: WireOptions = DEFAULT_OPTIONS,
     left_out: int = 0,
     selective: bool = False,
+    infiniband: bool = False,
 ) -> Description:
-    """Describe the packet in `buf` (from its first IPv6 header on), as far as it can be read. Never raises.
+    """Describe the packet in `buf` (from its first IPv6 header or LRH on), as far as it can be read. Never raises.
 
     `left_out`: bytes at its end that the capture did not keep. `selective`: RoCE packets are those of selective NICs.
+    `infiniband`: it is of an InfiniBand link; otherwise that is told from whole packets by their lengths.
     """
     dscp = dscp or Dscp()
+    if flow_control.fault(buf) is None or (infiniband and isinstance(buf, ControlFrame)):
+        return _describe_flow_control(buf, dscp)
+    if infiniband or lrh_headers.is_lrh(buf):
+        return _describe_lrh(buf, dscp, left_out)
     if isinstance(buf, ControlFrame) or pfc_headers.is_mac_control(buf):
         return _describe_control(buf, dscp, left_out)
     if uet_packet.is_uet(buf):
@@ -215,6 +114,31 @@ def _describe_uet(buf: Buffer, dscp: Dscp, left_out: int) -> Description:
         notes.append(_left_out(left_out))
     summary = uet_words.summary(packet, trimmed)
     return Description(len(buf) + left_out, _layers(packet, buf, dscp), summary, reason, notes, packet)
+
+
+def _describe_lrh(buf: Buffer, dscp: Dscp, left_out: int) -> Description:
+    """Describe a packet of InfiniBand, with its second sum behind everything else."""
+    packet, reason = lrh_headers.dissect_lrh(buf, left_out)
+    layers = _layers(packet, buf, dscp)
+    notes = [_left_out(left_out)] if left_out else []
+    if packet.missing:
+        notes.insert(0, f"{packet.missing} bytes are missing at the end.")
+    if packet.icrc is not None:
+        good = vcrc_ok(buf)
+        start = len(buf) - VCRC_SIZE
+        vcrc = Row("vcrc", 8 * VCRC_SIZE, int.from_bytes(buf[start:], "big"), "good" if good else "wrong")
+        layers.append(Layer(lrh_headers.Vcrc.NAME, start, VCRC_SIZE, [vcrc]))
+        if reason is None:
+            reason = ("" if good else BAD_VCRC) or (None if packet.icrc_good else "icrc")
+    return Description(len(buf) + left_out, layers, lrh_words.summary(packet), reason, notes, packet)
+
+
+def _describe_flow_control(buf: Buffer, dscp: Dscp) -> Description:
+    """Describe a flow control packet of an InfiniBand link."""
+    packet, reason = lrh_headers.dissect_link(buf)
+    header = packet.find(lrh_headers.FlowControlHeader)
+    summary = "link packet" if header is None or reason is not None else lrh_words.link_summary(header)
+    return Description(len(buf), _layers(packet, buf, dscp), summary, reason, [], packet)
 
 
 def _describe_control(buf: Buffer, dscp: Dscp, left_out: int) -> Description:
@@ -320,6 +244,8 @@ def _meaning(header: Header, name: str, value: Value, dscp: Dscp, outer: bool) -
         return f"DSCP {value >> 2} {dscp.role(value >> 2)}, {_ECN[value & 3]}"
     if uet_words.is_uet_header(header):
         return uet_words.meaning(header, name, value)
+    if lrh_words.is_lrh_header(header):
+        return lrh_words.meaning(header, name, value)
     if name == "tx_timestamp" and not getattr(header, "tsr", 0):
         return f"{value * TIMESTAMP_TICK_NS} ns, modulo 2^23"
     for kind in type(header).__mro__:

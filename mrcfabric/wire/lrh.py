@@ -35,7 +35,6 @@ LID_MAX: Final = 0xBFFF
 """The last unicast LID; the first one is 1."""
 PERMISSIVE_LID: Final = 0xFFFF
 """Of a packet whose route does not go by LIDs."""
-LMC_MAX: Final = 7
 PACKET_WORDS_MAX: Final = 0x7FF
 BLOCK_BYTES: Final = 64
 LEAST: Final = LRH_SIZE + BTH_SIZE + ICRC_SIZE + VCRC_SIZE

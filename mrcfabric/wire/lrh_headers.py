@@ -15,11 +15,12 @@ from mrcfabric.wire.fastpath import BAD_LENGTH, BAD_OPCODE, BAD_TVER, TRUNCATED
 from mrcfabric.wire.flow_control import fault
 from mrcfabric.wire.header import Field, Header, reserved
 from mrcfabric.wire.layout import ICRC_SIZE
-from mrcfabric.wire.lrh import BAD_LNH, BAD_LVER, LEAST, LNH_LOCAL, LVER, lrh_icrc
+from mrcfabric.wire.lrh import BAD_LNH, BAD_LVER, LEAST, LNH_LOCAL, LRH_SIZE, LVER, link_fault, lrh_icrc
 from mrcfabric.wire.packet import Packet
 from mrcfabric.wire.roce_headers import RcBth
-from mrcfabric.wire.roce_layout import CNP, RC_DATA_OPCODES
+from mrcfabric.wire.roce_layout import CNP, RC_DATA_OPCODES, RC_OPCODE_NAMES
 from mrcfabric.wire.roce_packet import rc_extensions
+from mrcfabric.wire.smp import SMP_PACKET_BYTES, UD_SEND_ONLY, Deth, Smp
 from mrcfabric.wire.vcrc import VCRC_SIZE
 
 H = TypeVar("H", bound=Header)
@@ -90,18 +91,34 @@ def dissect_link(buf: Buffer) -> tuple[Packet, str | None]:
     return packet, fault(buf)
 
 
-def dissect_lrh(buf: Buffer) -> tuple[Packet, str | None]:
-    """A packet as far as it can be read, and the reason why not further; its sums are only reported. Never raises."""
-    packet = Packet()
+def is_lrh(buf: Buffer) -> bool:
+    """Whether the bytes are to be read from an LRH on rather than from an IPv6 header on: it fits their number."""
+    return link_fault(buf) is None and (buf[LRH_SIZE] in RC_OPCODE_NAMES or buf[LRH_SIZE] == UD_SEND_ONLY)
+
+
+def dissect_lrh(buf: Buffer, left_out: int = 0) -> tuple[Packet, str | None]:
+    """A packet as far as it can be read, and the reason why not further; its sums are only reported. Never raises.
+
+    `left_out`: how many bytes at the end the capture did not keep; a packet is not malformed because of them.
+    """
+    packet = Packet(left_out=left_out)
     view = memoryview(buf)
     try:
         _read(packet, view)
     except WireError as error:
         return packet, error.reason
+    except _LeftOutError:
+        pass
     return packet, None
 
 
+class _LeftOutError(Exception):
+    """The capture ends before this header, which the packet had."""
+
+
 def _take(packet: Packet, kind: type[H], view: memoryview, start: int) -> H:
+    if len(view) < start + kind.SIZE <= len(view) + packet.left_out:
+        raise _LeftOutError
     header = kind.parse(view[start:])
     packet.headers.append(header)
     return header
@@ -109,23 +126,26 @@ def _take(packet: Packet, kind: type[H], view: memoryview, start: int) -> H:
 
 def _read(packet: Packet, view: memoryview) -> None:
     lrh = _take(packet, Lrh, view, 0)
-    if len(view) < LEAST:
+    arrived = len(view) + packet.left_out
+    if arrived < LEAST:
         raise WireError(TRUNCATED)
     if lrh.lver != LVER:
         raise WireError(BAD_LVER)
     if lrh.lnh != LNH_LOCAL:
         raise WireError(BAD_LNH)
     end = lrh.packet_length * 4 + VCRC_SIZE
-    packet.missing = max(0, end - len(view))
+    packet.missing = max(0, end - arrived)
     if packet.missing:
         raise WireError(TRUNCATED)
-    if end < len(view):
+    if end < arrived:
         raise WireError(BAD_LENGTH)
     bth = _take(packet, RcBth, view, Lrh.SIZE)
     start = Lrh.SIZE + RcBth.SIZE
     if bth.opcode == CNP:
         raise WireError(BAD_OPCODE)
-    kinds = rc_extensions(bth.opcode)
+    # Of datagrams only management packets are known here, which fill theirs.
+    managed = bth.opcode == UD_SEND_ONLY and end == SMP_PACKET_BYTES
+    kinds = (Deth, Smp) if managed else rc_extensions(bth.opcode)
     if bth.tver:
         raise WireError(BAD_TVER)
     extensions = sum(kind.SIZE for kind in kinds)
@@ -137,5 +157,7 @@ def _read(packet: Packet, view: memoryview) -> None:
         start += kind.SIZE
     packet.sent = packet.carried = size
     packet.payload = bytes(view[start : start + size])
+    if packet.left_out:
+        return
     packet.icrc = int.from_bytes(view[-ICRC_SIZE - VCRC_SIZE : -VCRC_SIZE], "little")
     packet.icrc_good = packet.icrc == lrh_icrc(view)

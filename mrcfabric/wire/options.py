@@ -16,6 +16,9 @@ UDP_PORT_PRINTED: Final = 4971
 P_KEY_DEFAULT: Final = 0xFFFF
 HOP_LIMIT_DEFAULT: Final = 64
 
+LMC_MAX: Final = 7
+"""InfiniBand: a port has at most 2 to this power LIDs."""
+
 EETH_OP_HIGH: Final = 2
 """The endpoint response's `op` in bits 3:2 of its second byte."""
 EETH_OP_LOW: Final = 0
@@ -43,6 +46,8 @@ class WireOptions:
     """Partition key of the BTH, 16 bits."""
     hop_limit: int = HOP_LIMIT_DEFAULT
     """Hop limit both IPv6 headers start with, 1..255."""
+    lid_lmc: int = -1
+    """InfiniBand: packets begin with an LRH, and a port has 2 to this power LIDs; -1: they begin with IPv6 headers."""
 
     def __post_init__(self) -> None:
         if not 0 < self.udp_port <= 0xFFFF:
@@ -57,6 +62,8 @@ class WireOptions:
             raise ConfigError("wire.p_key", f"{self.p_key} does not fit in 16 bits", "0 to 65535")
         if not 0 < self.hop_limit <= 255:
             raise ConfigError("wire.hop_limit", f"{self.hop_limit} is no hop limit", "1 to 255")
+        if not -1 <= self.lid_lmc <= LMC_MAX:
+            raise ConfigError("wire.lid_lmc", f"{self.lid_lmc} is no LMC", f"0 to {LMC_MAX}, or -1")
 
 
 DEFAULT_OPTIONS: Final = WireOptions()

@@ -6,7 +6,8 @@ Owns names, units, defaults and bounds. Which VL a service level travels on is t
 from dataclasses import dataclass
 from typing import Final
 
-from mrcfabric.wire.lrh import LMC_MAX, SLS
+from mrcfabric.wire.lrh import SLS
+from mrcfabric.wire.options import LMC_MAX
 
 
 @dataclass(frozen=True)

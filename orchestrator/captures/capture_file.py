@@ -1,7 +1,8 @@
 """Writes one capture as a pcapng stream: interfaces first, then packets as they come, statistics at the end.
 
 Pure: owns which blocks are written and when, and counts what was written. `orchestrator.captures.sink` writes the
-bytes; `mrcfabric.wire.pcapng_writer` makes the blocks.
+bytes; `mrcfabric.wire.pcapng_writer` makes the blocks. A link of InfiniBand is one interface, of records that hold
+packets and link packets; elsewhere a link's control frames, which are Ethernet frames, have an interface of their own.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +12,8 @@ from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from mrcfabric.wire import pcapng_writer
 from mrcfabric.wire.link import ControlFrame
-from mrcfabric.wire.pcapng import LINK_ETHERNET
+from mrcfabric.wire.pcapng import ERF_HEADER, LINK_ERF, LINK_ETHERNET, LINK_IPV6
+from mrcfabric.wire_settings import wire_options
 from orchestrator.captures.address_names import AddressNames
 from orchestrator.captures.taps import Heard
 from orchestrator.captures.wall_clock import WallClock, iso
@@ -47,6 +49,8 @@ class CaptureFile:
         self._clock = clock
         self._wall = wall
         self._names = AddressNames(topology)
+        self._lmc = wire_options(topology).lid_lmc
+        """Of an InfiniBand fabric; elsewhere -1."""
         self._wires = wires
         self._snap_bytes = snap_bytes
         self._seen = [0] * len(wires)
@@ -57,11 +61,18 @@ class CaptureFile:
         self.packets = 0
         self.size_bytes = 0
         comment = f"fabric {topology.name}; time stamps are {clock} time; each stands for the last bit at the far end"
+        if self._lmc >= 0:
+            comment += f"; NIC n has the {1 << self._lmc} LIDs from {1 << self._lmc} * (n + 1) on"
         self._put(pcapng_writer.section(application, f"{comment}; {note}" if note else comment))
         for wire in wires:
-            self._put(
-                pcapng_writer.interface(wire.name, wire.description, snap_bytes=snap_bytes, speed_bps=wire.rate_bps)
-            )
+            self._put(self._interface(wire.name, wire, LINK_IPV6 if self._lmc < 0 else LINK_ERF))
+
+    def _interface(self, name: str, wire: Wire, link_type: int) -> bytes:
+        # A record keeps its own header, too.
+        snap = self._snap_bytes + (ERF_HEADER if link_type == LINK_ERF and self._snap_bytes else 0)
+        return pcapng_writer.interface(
+            name, wire.description, snap_bytes=snap, speed_bps=wire.rate_bps, link_type=link_type
+        )
 
     def _put(self, block: bytes) -> None:
         self._write(block)
@@ -75,7 +86,9 @@ class CaptureFile:
     def packet(self, heard: Heard) -> None:
         """Write one more packet, which must not be earlier than the one before."""
         number = heard.wire
-        if isinstance(heard.data, ControlFrame):
+        if self._lmc >= 0:
+            pass
+        elif isinstance(heard.data, ControlFrame):
             number = self._control_interface(number)
         elif names := self._names.new_in(heard.data):
             self._put(pcapng_writer.names(names))
@@ -84,7 +97,11 @@ class CaptureFile:
             stamp_ns, comment = heard.at_ns, f"wall {iso(wall_ns)}"
         else:
             stamp_ns, comment = wall_ns, f"fabric {heard.at_ns} ns"
-        self._put(pcapng_writer.packet(number, stamp_ns, heard.data, heard.size, comment))
+        data, size = heard.data, heard.size
+        if self._lmc >= 0:
+            data = pcapng_writer.record(stamp_ns, data, size)
+            size = len(data) + max(0, size - len(heard.data))
+        self._put(pcapng_writer.packet(number, stamp_ns, data, size, comment))
         self._begin_ns = stamp_ns if self._begin_ns is None else self._begin_ns
         self._end_ns = max(self._end_ns, stamp_ns)
         self._seen[number] += 1
@@ -97,11 +114,7 @@ class CaptureFile:
             number = self._control[wire] = len(self._seen)
             self._seen.append(0)
             about = self._wires[wire]
-            block = pcapng_writer.interface(
-                about.name + _CONTROL_NAME, about.description, snap_bytes=self._snap_bytes, speed_bps=about.rate_bps,
-                link_type=LINK_ETHERNET,
-            )  # fmt: skip
-            self._put(block)
+            self._put(self._interface(about.name + _CONTROL_NAME, about, LINK_ETHERNET))
         return number
 
     def finish(self, lost: Mapping[int, int]) -> None:

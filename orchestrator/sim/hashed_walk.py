@@ -34,6 +34,9 @@ def walk_by_hash(
     """
     if has_usids(topology):
         raise ConfigError("--sport", "the packets of this fabric carry their path", "--ev names it")
+    if wire_options(topology).lid_lmc >= 0:
+        hint = "`mrcfabric trace` shows the way of a packet that is sent"
+        raise ConfigError("packet walk", "switches of this fabric forward by LIDs, of which it knows nothing", hint)
     if not 0 <= sport <= _SPORT_MAX:
         raise ConfigError("--sport", f"{sport} is no UDP port", f"0 to {_SPORT_MAX}; NICs draw from {SPORT_MIN} on")
     check_hop_limit(hop_limit)

@@ -111,7 +111,9 @@ class Way:
     ev: int | None
     """None: the packet has none (RC)."""
     sport: int | None
-    """RC: the UDP source port, which ECMP hashes."""
+    """RC: the UDP source port, which ECMP hashes; on InfiniBand which of the LIDs of both ends the packet uses."""
+    dlid: int | None
+    """InfiniBand: the LID that it goes to."""
     plane: int
     """Port of the NIC by which it left."""
     size: int

@@ -209,6 +209,7 @@ def _told(offer: Statement, hops: list[Hop], end: _End) -> Way:
         psn=about["psn"],
         ev=about.get("ev"),
         sport=about.get("sport"),
+        dlid=about.get("dlid"),
         plane=offer["port"],
         size=about["size"],
         rtx=sent_again(offer),

@@ -99,6 +99,8 @@ def _reason(cause: Backlog) -> str:
 
 def _by(way: Way) -> str:
     """What names the path of a packet."""
+    if way.dlid is not None:
+        return f"LID {way.dlid}, port {way.plane}"
     if way.ev is None:
         return f"source port {way.sport}, port {way.plane}"
     return f"EV 0x{way.ev:08x}, plane {way.plane}"

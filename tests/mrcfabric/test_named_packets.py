@@ -4,6 +4,7 @@ import pytest
 
 from mrcfabric.named_packets import NamedPackets
 from mrcfabric.wire.layout import WRITE_MIDDLE
+from mrcfabric.wire.lrh_rc import LrhControlTemplate, LrhDataTemplate
 from mrcfabric.wire.roce import RcDataTemplate
 from mrcfabric.wire.roce_layout import RC_WRITE_MIDDLE
 from mrcfabric.wire.uet_layout import FLAG_RETX, REQUESTS
@@ -82,3 +83,13 @@ def test_a_packet_of_uet_is_lost_unless_it_is_sent_again(kind: int) -> None:
     whole = packet()
     assert not any(named.lose(whole[:size]) for size in range(72))
     assert not any(named.lose(one) for one in one_of_each_uet())
+
+
+@pytest.mark.parametrize("slid", [5, 17 << 8, 41 << 8])
+def test_a_packet_of_infiniband_is_lost_once(slid: int) -> None:
+    """Its sender's LID stands where other packets name their next header."""
+    named = naming(QPN << 24 | PSN)
+    packets = [LrhDataTemplate(slid, 9, QPN, vl=vl).make(RC_WRITE_MIDDLE, PSN, bytes(64)) for vl in (0, 6)]
+    assert not named.lose(LrhDataTemplate(slid, 9, QPN).make(RC_WRITE_MIDDLE, PSN - 1, bytes(64)))
+    assert not named.lose(LrhControlTemplate(slid, 9, QPN).ack(PSN, 1))
+    assert [named.lose(packet) for packet in packets] == [True, False]

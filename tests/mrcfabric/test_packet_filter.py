@@ -7,16 +7,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mrcfabric.errors import ConfigError
+from mrcfabric.lids import base_lid
 from mrcfabric.naming import nic_address, port_mac, usid_of
 from mrcfabric.packet_filter import KINDS, VALUES_MAX, PacketFilter
 from mrcfabric.wire import srh
 from mrcfabric.wire.dscp import Dscp, set_dscp
 from mrcfabric.wire.entropy import EvOrder
+from mrcfabric.wire.flow_control import INIT
+from mrcfabric.wire.flow_control import encode as encode_link
 from mrcfabric.wire.layout import ENDPOINT_QP, OP_EV_PROBE, WRITE_MIDDLE, WRITE_ONLY
+from mrcfabric.wire.link import ControlFrame
+from mrcfabric.wire.lrh_rc import LrhControlTemplate, LrhDataTemplate
 from mrcfabric.wire.options import WireOptions
 from mrcfabric.wire.pfc import encode
 from mrcfabric.wire.roce import CnpTemplate, RcDataTemplate
 from mrcfabric.wire.roce_layout import NAK_SEQUENCE, RC_WRITE_MIDDLE
+from mrcfabric.wire.smp import GET, NODE_INFO, request
+from mrcfabric.wire.smp import encode as encode_smp
 from mrcfabric.wire.templates import ControlTemplate, DataTemplate
 from mrcfabric.wire.trim import trim
 from mrcfabric.wire.usid import build
@@ -185,3 +192,45 @@ def test_there_and_back_as_data() -> None:
     assert PacketFilter.from_settings(wanted.settings()) == wanted
     assert PacketFilter.from_settings({"qps": [[1, 3]]}).qps == ((1, 3),)
     assert PacketFilter.from_settings(None) == PacketFilter()
+
+
+# InfiniBand.
+
+LMC = 1
+LIDS = base_lid(FROM, LMC) + 1, base_lid(TO, LMC) + 1
+LRH_DATA = bytes(LrhDataTemplate(*LIDS, QPN).make(RC_WRITE_MIDDLE, 5, b"payload!", 0, 0, 0))
+LRH_BACK = LrhControlTemplate(*reversed(LIDS), OWN_QPN)
+LRH = {
+    "data": LRH_DATA, "ack": bytes(LRH_BACK.ack(5, 1)), "nack": bytes(LRH_BACK.ack(5, 1, NAK_SEQUENCE)),
+    "smp": bytes(encode_smp(request(GET, NODE_INFO, (1,), 7))), "link": encode_link(INIT, 0, 0, 9),
+}  # fmt: skip
+
+
+def lid_passes(packet: bytes, lmc: int = LMC, **fields: Any) -> bool:
+    return PacketFilter(**fields).matcher(DSCP, WireOptions(lid_lmc=lmc))(packet)
+
+
+@pytest.mark.parametrize("kind", LRH)
+def test_every_kind_of_infiniband_is_told(kind: str) -> None:
+    found = {name for name in KINDS if lid_passes(LRH[kind], kinds=(name,))}
+    assert found == {kind} | ({"ack"} if kind == "nack" else set())
+
+
+@pytest.mark.parametrize("lmc", [0, 1, 3])
+def test_lids_are_the_numbers_of_nics(lmc: int) -> None:
+    last = (1 << lmc) - 1
+    packet = LrhDataTemplate(base_lid(FROM, lmc) + last, base_lid(TO, lmc) + last, QPN).make(RC_WRITE_MIDDLE, 5, b"")
+    for nic in (FROM, TO):
+        assert lid_passes(packet, lmc, peers=(nic,))
+        assert not lid_passes(packet, lmc, peers=(nic + 1,))
+        assert lid_passes(packet, lmc, qps=((nic, QPN),)) == (nic == TO)
+    assert not lid_passes(packet, lmc, planes=(0,))
+    assert not lid_passes(packet, lmc, evs=(0,))
+    assert lid_passes(packet, lmc, peers=(FROM,), qps=((TO, QPN),), kinds=("data",))
+
+
+@given(st.sampled_from(sorted(LRH)), st.integers(0, 300), st.binary(max_size=60))
+def test_any_part_of_a_packet_of_infiniband_has_an_answer(kind: str, end: int, noise: bytes) -> None:
+    for packet in (bytes(LRH[kind])[:end], noise, ControlFrame(noise)):
+        for fields in ({"peers": (TO,)}, {"kinds": KINDS}, {"qps": ((TO, QPN),)}):
+            lid_passes(packet, **fields)

@@ -30,8 +30,18 @@ def test_a_port_that_is_sent_is_accepted_too() -> None:
 
 
 @pytest.mark.parametrize(
+    ("nic", "lmc"),
+    [({}, -1), ({"lid_lmc": 3}, -1), ({"rc_path": "lid"}, 0), ({"rc_path": "lid", "lid_lmc": 7}, 7),
+     ({"rc_path": "lid", "lid_lmc": 9}, -1)],
+)  # fmt: skip
+def test_whether_packets_begin_with_an_lrh_follows_from_the_nics(nic: dict[str, Any], lmc: int) -> None:
+    assert wire_options(Topology(nic=nic)).lid_lmc == lmc
+
+
+@pytest.mark.parametrize(
     ("wire", "where"),
     [
+        ({"lid_lmc": 1}, "wire.lid_lmc"),
         ({"udp_port": 0}, "wire.udp_port"),
         ({"udp_port": "4791"}, "wire.udp_port"),
         ({"udp_ports_accepted": 4791}, "wire.udp_ports_accepted"),

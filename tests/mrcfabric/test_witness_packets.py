@@ -7,9 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mrcfabric.choice import Choice
+from mrcfabric.lids import base_lid
 from mrcfabric.naming import nic_address
 from mrcfabric.wire.dscp import CE, Dscp
 from mrcfabric.wire.layout import HOP_LIMIT_OFFSET, PSN_MASK
+from mrcfabric.wire.lrh import set_vl
+from mrcfabric.wire.lrh_rc import LrhControlTemplate, LrhDataTemplate
+from mrcfabric.wire.options import WireOptions
 from mrcfabric.wire.roce import CnpTemplate, RcControlTemplate, RcDataTemplate
 from mrcfabric.wire.roce_layout import (
     NAK_INVALID_REQUEST,
@@ -21,6 +25,7 @@ from mrcfabric.wire.roce_layout import (
 )
 from mrcfabric.wire.usid import build
 from mrcfabric.witness_packets import FLOWS_MAX, REACH, STEPS, PacketReader, covers
+from tests.support.lrh_packets import one_of_each_lrh
 from tests.support.packets import one_of_each
 from tests.support.roce_packets import one_of_each_rc
 
@@ -191,3 +196,62 @@ def test_any_part_of_any_packet_is_looked_at(packet: bytes, place: int, value: i
         book = PacketReader(choice, Dscp())
         book.look(harmed)
         book.look(harmed[: place + 1])
+
+
+# InfiniBand.
+
+LMC = 2
+LIDS = base_lid(FROM, LMC) + 3, base_lid(TO, LMC) + 3
+
+
+def lid_reader(choice: Choice = ONE) -> PacketReader:
+    return PacketReader(choice, Dscp(), WireOptions(lid_lmc=LMC))
+
+
+def lid_data(psn: int = 1000, **how: Any) -> bytearray:
+    return LrhDataTemplate(*LIDS, QPN, **how).make(RC_WRITE_MIDDLE, psn, b"payload!" * 32)
+
+
+@pytest.mark.parametrize("vl", [0, 4])
+def test_a_data_packet_of_infiniband_is_described(vl: int) -> None:
+    about = lid_reader().look(lid_data(sl=2, vl=vl))
+    assert about is not None
+    assert about.pop("print") > 0
+    assert about == {
+        "kind": "data", "source": FROM, "destination": TO, "qpn": QPN, "psn": 1000, "sport": 3, "dlid": LIDS[1],
+        "sl": 2, "rtx": False, "ce": False, "size": len(lid_data()),
+    }  # fmt: skip
+    assert lid_reader().look(lid_data(999)) is None
+
+
+def test_its_print_is_the_same_on_every_vl_and_with_a_mark() -> None:
+    before = lid_data(vl=1)
+    after = bytearray(before)
+    set_vl(after, 5)
+    after[12] |= 0x80
+    prints = [about["print"] for packet in (before, after) if (about := lid_reader().look(packet)) is not None]
+    assert len(prints) == 2
+    assert prints[0] == prints[1]
+    other = lid_reader(Choice()).look(lid_data(1001))
+    assert other is not None
+    assert other["print"] != prints[0]
+
+
+def test_its_answers_are_followed() -> None:
+    back = LrhControlTemplate(*reversed(LIDS), OWN_QPN)
+    nak = lid_reader().look(back.ack(1001, 7, NAK_SEQUENCE))
+    assert nak is not None
+    assert (nak["kind"], nak["wanted"], nak["cack"], nak["msn"], nak["reason"]) == ("nack", 1001, 1000, 7, "sequence")
+    ack = lid_reader().look(back.ack(1000, 8))
+    assert ack is not None
+    assert (ack["kind"], ack["source"], ack["destination"], covers(ack, 1000)) == ("ack", TO, FROM, True)
+    assert lid_reader().look(LrhControlTemplate(*reversed(LIDS), OWN_QPN + 1).ack(1000, 8)) is None
+
+
+@given(st.sampled_from(one_of_each_lrh()), st.integers(0, 400), st.integers(0, 255))
+def test_any_part_of_any_packet_of_infiniband_is_looked_at(packet: bytes, place: int, value: int) -> None:
+    harmed = bytearray(packet)
+    harmed[place % len(harmed)] = value
+    for choice in (Choice(), Choice(every=3), ONE):
+        lid_reader(choice).look(harmed)
+        lid_reader(choice).look(harmed[: place + 1])

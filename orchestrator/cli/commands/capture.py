@@ -34,7 +34,8 @@ def capture(
     kinds: Annotated[
         list[str] | None,
         typer.Option(
-            "--kind", help="data, ack, sack, nack, probe, endpoint, trimmed, rtx, cnp or link only; may be repeated."
+            "--kind",
+            help="data, ack, sack, nack, probe, endpoint, trimmed, rtx, cnp, smp or link only; may be repeated.",
         ),
     ] = None,
     planes: Annotated[list[int] | None, typer.Option("--plane", help="Links of this plane only.")] = None,

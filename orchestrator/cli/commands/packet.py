@@ -14,7 +14,7 @@ from mrcfabric.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mrcfabric.wire.describe import Description
+    from mrcfabric.wire.description import Description
     from mrcfabric.wire.pcapng import Captured
 
     Look = Callable[..., Description]
@@ -86,7 +86,7 @@ def _print_text(records: "Iterator[Captured]", look: "Look", numbered: bool) -> 
         if record.skipped:
             typer.echo(f"{number}{record.skipped}")
             continue
-        description = look(record.packet, left_out=record.cut_bytes)
+        description = look(record.packet, left_out=record.cut_bytes, infiniband=record.infiniband)
         good = good and description.reason is None
         typer.echo(number + description.as_text())
     return good
@@ -103,7 +103,7 @@ def _print_json(records: "Iterator[Captured]", look: "Look") -> bool:
         if record.skipped:
             element["skipped"] = record.skipped
         else:
-            description = look(record.packet, left_out=record.cut_bytes)
+            description = look(record.packet, left_out=record.cut_bytes, infiniband=record.infiniband)
             good = good and description.reason is None
             element |= description.as_json()
         typer.echo(before + json.dumps(element, indent=2), nl=False)

@@ -13,7 +13,8 @@ from mrcfabric.wire import pcapng_writer, srh
 from mrcfabric.wire.ack_headers import Aeth, Neth, Seth
 from mrcfabric.wire.bth import Bth
 from mrcfabric.wire.data_headers import ImmDt, Meth, Reth, Tseth
-from mrcfabric.wire.describe import Description, describe
+from mrcfabric.wire.describe import describe
+from mrcfabric.wire.description import Description
 from mrcfabric.wire.dscp import Dscp, mark_ce
 from mrcfabric.wire.endpoint_headers import Eeth, EethLow, Erth, Peth
 from mrcfabric.wire.entropy import EvOrder

@@ -110,3 +110,9 @@ def test_wrong_questions() -> None:
     for other in (Topology.demo(), replace(Topology.demo(), nic={"transport": "rc", "rc_path": "pinned"})):
         with pytest.raises(ConfigError, match="carry their path"):
             walk_by_hash(other, "h000", "h001")
+
+
+def test_a_fabric_of_lids_is_refused() -> None:
+    nic, switch = {"transport": "rc", "rc_path": "lid", "cc": "none"}, {"forwarding": "lft", "lossless": "credits"}
+    with pytest.raises(ConfigError, match="forward by LIDs"):
+        walk_by_hash(Topology(nic=nic, switch=switch), "h000", "h001")
