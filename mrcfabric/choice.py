@@ -98,9 +98,13 @@ class Chooser:
             return False
         return self._every == 1 or psn == self._drawn(source, destination, psn // self._every)
 
-    def concerns(self, source: bytes, destination: bytes, qpn: int) -> bool:
-        """Whether an acknowledgement may name followed packets. The arguments are the acknowledgement's own."""
-        return self._words is None or (source, destination, qpn) == self._words
+    def concerns(self, source: bytes, destination: bytes, qpn: int | None) -> bool:
+        """Whether an acknowledgement may name followed packets. The arguments are the acknowledgement's own.
+
+        `qpn` None: nobody knows here which QP it is for.
+        """
+        words = self._words
+        return words is None or (words[:2] == (source, destination) and qpn in (None, words[2]))
 
     def chosen(self, source: bytes, destination: bytes, first: int, count: int) -> Iterator[int]:
         """The followed PSNs among `count` PSNs from `first` on, of data from `source` to `destination`."""

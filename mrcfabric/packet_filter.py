@@ -4,8 +4,9 @@ Owns the fields of a filter and the function that tests one packet. The function
 sent. The packets come from `tap` and the drivers.
 
 An empty field lets everything pass; a field with several values lets each of them pass; all fields must hold. A packet
-with a segment routing header is read behind that header. A plain packet of RoCE, or of InfiniBand, has no plane and no
-EV.
+with a segment routing header is read behind that header. A plain packet of RoCE, UET or InfiniBand has no plane and no
+EV. Answers of UET name contexts and no QPs: whose they are is known from the first request that was seen of their
+context.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,6 +17,7 @@ from typing import Any, Final, TypeAlias
 from mrcfabric.errors import ConfigError
 from mrcfabric.lids import nic_of
 from mrcfabric.naming import PLANES_MAX, nic_address, usid_fields
+from mrcfabric.uet_ends import ContextEnds, UetSeen, is_uet
 from mrcfabric.units import Buffer
 from mrcfabric.wire import srh
 from mrcfabric.wire.dscp import Dscp, dscp_of
@@ -45,13 +47,17 @@ from mrcfabric.wire.link import ControlFrame
 from mrcfabric.wire.lrh import LRH_SIZE, MANAGEMENT_VL, dlid_of, slid_of, vl_of
 from mrcfabric.wire.options import DEFAULT_OPTIONS, WireOptions
 from mrcfabric.wire.roce_layout import CNP, KIND_NAK, RC_ACK, RC_OPCODE_NAMES, SYNDROME_KIND_SHIFT
+from mrcfabric.wire.uet_layout import ACK_CC, CONTROL, CONTROL_PROBE, FLAG_RETX, REQUESTS
+from mrcfabric.wire.uet_layout import NACK as UET_NACK
 from mrcfabric.wire.usid import ACTIVE_IN_PACKET
 
-KINDS: Final = ("data", "ack", "sack", "nack", "probe", "endpoint", "trimmed", "rtx", "cnp", "smp", "link")
+KINDS: Final = ("data", "ack", "sack", "nack", "probe", "endpoint", "trimmed", "rtx", "cnp", "control", "smp", "link")
 """The kinds a filter can name. `data`: whole data packets, first transmissions and retransmissions; `trimmed`: the rest
-of a trimmed one; `rtx`: retransmissions among both; `ack`: transport acknowledgements, NAKs of RoCE included; `nack`:
-those NAKs, and MRC's NACKs; `cnp`: RoCE's congestion notifications; `endpoint`: everything to QP 2, a NIC's probes to
-itself included; `smp`: InfiniBand's management packets; `link`: link control frames, which have no other field."""
+of a trimmed one; `rtx`: retransmissions among both; `ack`: transport acknowledgements, NAKs of RoCE included; `sack`:
+acknowledgements with a bitmap, those of UET are `ack` too; `nack`: NAKs of RoCE, NACKs of MRC and UET; `cnp`: RoCE's
+congestion notifications; `control`: UET's control packets, of which probes are `probe` too; `endpoint`: everything to
+QP 2, a NIC's probes to itself included; `smp`: InfiniBand's management packets; `link`: link control frames, which have
+no other field."""
 VALUES_MAX: Final = 1024
 """Most values of one field."""
 PORT_MAX: Final = 0xFFFF
@@ -146,6 +152,7 @@ class PacketFilter:
         peers = frozenset(nic_address(nic) for nic in self.peers)
         evs, planes, kinds = frozenset(self.evs), frozenset(self.planes), frozenset(self.kinds)
         trimmed, order = dscp.trimmed_table(), options.ev_order
+        matches_uet = self._matcher_uet(dscp)
 
         def matches(packet: Buffer) -> bool:
             """Test the cheapest field first; a packet too short for a field fails that field."""
@@ -155,8 +162,8 @@ class PacketFilter:
             if length < IPV6_SIZE:
                 return False
             plain = packet[_NEXT_HEADER] == NEXT_HEADER_UDP
-            if plain and pathed:
-                return False
+            if plain and (pathed or is_uet(packet)):
+                return not pathed and matches_uet(packet)
             if planes and usid_fields(int.from_bytes(packet[ACTIVE_IN_PACKET], "big"))[1] not in planes:
                 return False
             # Offsets are those behind an outer header.
@@ -209,6 +216,22 @@ class PacketFilter:
 
         return matches
 
+    def _matcher_uet(self, dscp: Dscp) -> Matches:
+        """The same for packets of UET, and for all fields that these have."""
+        qps = frozenset((nic_address(nic), qpn) for nic, qpn in self.qps)
+        peers = frozenset(nic_address(nic) for nic in self.peers)
+        kinds, trimmed, ends = frozenset(self.kinds), dscp.trimmed_table(), ContextEnds()
+
+        def matches(packet: Buffer) -> bool:
+            seen = ends.see(packet)
+            if seen is None or (qps and (seen.destination, seen.qpn) not in qps):
+                return False
+            if peers and peers.isdisjoint((seen.destination, seen.source)):
+                return False
+            return not kinds or not kinds.isdisjoint(_uet_kinds(seen, trimmed[dscp_of(packet)]))
+
+        return matches
+
 
 def _kinds(opcode: int, qp: int, psn: int, trimmed: int, extension: Buffer) -> tuple[str, ...]:
     """Which of `KINDS` a packet is; none for an unknown opcode. `extension` is what follows its BTH."""
@@ -239,6 +262,18 @@ def _lid_kinds(packet: Buffer, opcode: int) -> tuple[str, ...]:
     if opcode not in RC_OPCODE_NAMES or opcode == CNP:
         return ()
     return _rc_kinds(opcode, packet[_LRH_EXTENSION : _LRH_EXTENSION + 1])
+
+
+def _uet_kinds(seen: UetSeen, trimmed: int) -> tuple[str, ...]:
+    """Which of `KINDS` a packet of UET is."""
+    if seen.kind in REQUESTS:
+        kind = "trimmed" if trimmed else "data"
+        return (kind, "rtx") if seen.flags & FLAG_RETX else (kind,)
+    if seen.kind == CONTROL:
+        return ("control", "probe") if seen.following == CONTROL_PROBE else ("control",)
+    if seen.kind == UET_NACK:
+        return ("nack",)
+    return ("ack", "sack") if seen.kind == ACK_CC else ("ack",)
 
 
 _WHOLE: Final = {"ports": PORT_MAX, "peers": NIC_MAX, "evs": EV_MAX, "planes": PLANES_MAX - 1}

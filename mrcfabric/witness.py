@@ -12,7 +12,7 @@ A statement is a table with its number `n` (from 1), `at_ns`, and `step`:
             and at the NIC that sends data again, `cause`. At a port with eight classes also `class`, and `class_bytes`
             that wait in it; where a hash chose among several up-links, `ecmp` {members, hash}
     depart  the packet of statement `of` starts; its last bit is at the peer at `arrival_ns`; `marked`: CE was set here.
-            With `print` where two packets may share it (RC)
+            With `print` where two packets may share it (RC, UET)
     carry   a fault of the link acted on it: `lost` names the fault that lost it, or `touched` lists what faults did
     drop    it never reached a queue: `reason`. With `packet`, and with `port`, `ecmp`, `class` and `class_bytes` as far
             as they were known by then
@@ -25,10 +25,11 @@ A statement is a table with its number `n` (from 1), `at_ns`, and `step`:
             when the class is paused there, or None]
 
 `packet` is {kind, source, destination (numbers of NICs, or None), qpn, psn, rtx, ce, size, print}, with `ev` (MRC) or
-`sport` (RC); on InfiniBand also `dlid` and `sl`, and a `class` is a VL. `print` is a number that stays the same all the
-way; two packets that MRC sent separately almost never share it, and RC sends the same packet again. A SACK adds {cack,
-caused (None: a probe), base, bitmap}, a NACK {reason}, a transport acknowledgement {syndrome, msn}; one of RC adds
-{cack, syndrome, msn}, {caused} where recovery is selective, and a NAK {wanted, reason}.
+`sport` (RC, UET); on InfiniBand also `dlid` and `sl`, and a `class` is a VL. Of UET `psn` has its lower 24 bits, and
+`qpn` of an answer is 0 where no request was seen. `print` is a number that stays the same all the way; two packets that
+MRC sent separately almost never share it, and RC sends the same packet again, as UET may. A SACK adds {cack, caused
+(None: a probe), base, bitmap}, a NACK {reason}, a transport acknowledgement {syndrome, msn}; one of RC adds {cack,
+syndrome, msn}, {caused} where recovery is selective, and a NAK {wanted, reason}.
 """
 
 from collections import deque

@@ -1,21 +1,24 @@
 """What a witness reads from a packet that is followed: who sent it, its PSN, and of which PSNs an answer speaks.
 
 Owns how a followed packet is recognised by its bytes, for each transport. `witness` says when it looks, `choice` which
-packets are followed. The two transports have different opcodes, so nobody has to say which one a fabric runs.
+packets are followed. MRC and RC have different opcodes and UET a port of its own, so nobody has to say which one a
+fabric runs.
 
-An MRC acknowledgement is followed when its bitmap shows a followed PSN, when a followed PSN caused it, or when one is
-among the last `REACH` that it completes. RC acknowledges many packets at once, and how many at once differs by message:
-an acknowledgement is followed when a followed PSN is among the last ones that it completes, `STEPS` times as many as
-have come since the acknowledgement before it, and at least `REACH`. So a few lost ones do no harm. Of an
+An acknowledgement of MRC or UET is followed when its bitmap shows a followed PSN, when a followed PSN caused it, or
+when one is among the last `REACH` that it completes. RC acknowledges many packets at once, and how many at once differs
+by message: an acknowledgement is followed when a followed PSN is among the last ones that it completes, `STEPS` times
+as many as have come since the acknowledgement before it, and at least `REACH`. So a few lost ones do no harm. Of an
 acknowledgement without one before it nobody knows how far it reaches: all PSNs of a window may be meant.
 """
 
 from typing import Any, Final
 from zlib import crc32
 
+from mrcfabric import witness_uet
 from mrcfabric.choice import Choice, Chooser
 from mrcfabric.lids import nic_of
 from mrcfabric.naming import nic_address, nic_of_address
+from mrcfabric.uet_ends import ContextEnds, is_uet
 from mrcfabric.units import Buffer
 from mrcfabric.wire import srh
 from mrcfabric.wire.dscp import CE, Dscp
@@ -52,6 +55,8 @@ from mrcfabric.wire.roce_layout import (
     RC_DATA_OPCODES,
     SYNDROME_KIND_SHIFT,
 )
+from mrcfabric.wire.uet import uet_peeker
+from mrcfabric.wire.uet_layout import REQUESTS
 from mrcfabric.wire.vcrc import VCRC_SIZE
 
 REACH: Final = 64
@@ -80,7 +85,10 @@ About = dict[str, Any]
 class PacketReader:
     """Recognises the packets of one choice."""
 
-    __slots__ = ("_ends", "_heard", "_lmc", "_peek", "_peek_lid", "_peek_rc", "_peek_selective", "chooser")
+    __slots__ = (
+        "_contexts", "_ends", "_heard", "_lmc", "_peek", "_peek_lid", "_peek_rc", "_peek_selective", "_peek_uet",
+        "chooser",
+    )  # fmt: skip
 
     def __init__(self, choice: Choice, dscp: Dscp, options: WireOptions = DEFAULT_OPTIONS) -> None:
         self.chooser = Chooser(choice)
@@ -90,6 +98,9 @@ class PacketReader:
         self._peek_selective = rc_peeker(selective=True, options=options)
         self._lmc = options.lid_lmc
         self._peek_lid = LrhPeeker(0, max(0, options.lid_lmc), options)
+        # Whether UET's packets end in a sum is seen by trying.
+        self._peek_uet = tuple(uet_peeker(dscp=dscp, crc=crc) for crc in ("crc32", "none"))
+        self._contexts = ContextEnds()
         self._heard: dict[tuple[bytes, bytes, int], int] = {}
         """RC: (source, destination, QPN) -> up to which PSN the latest acknowledgement went."""
 
@@ -106,6 +117,8 @@ class PacketReader:
         destination = bytes(packet[OUTER_DESTINATION if plain else INNER_DESTINATION])
         if self._ends and destination not in self._ends:
             return None
+        if plain and is_uet(packet):
+            return self._look_uet(packet)
         if not plain:
             peeked = self._peek(packet)
             if peeked[0] is None:
@@ -144,6 +157,24 @@ class PacketReader:
             bitmap >> ((psn - base) & PSN_MASK) & 1
             for psn in self.chooser.chosen(source, destination, base, bitmap.bit_length())
         )
+
+    # UET.
+
+    def _look_uet(self, packet: Buffer) -> About | None:
+        seen = self._contexts.see(packet)
+        if seen is None or seen.kind not in witness_uet.FOLLOWED:
+            return None
+        looks = (peek(packet) for peek in self._peek_uet)
+        peeked = next((one for one in looks if one[0] is None), None)
+        if peeked is None:
+            return None
+        about = witness_uet.described(packet, peeked, seen)
+        if seen.kind in REQUESTS:
+            return about if self.chooser.data(seen.source, seen.destination, seen.qpn, about["psn"]) else None
+        if not self.chooser.concerns(seen.source, seen.destination, seen.qpn or None):
+            return None
+        said = witness_uet.said(packet, peeked)
+        return {**about, **said} if self._speaks(said, seen.destination, seen.source) else None
 
     # RC.
 

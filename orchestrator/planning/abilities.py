@@ -1,7 +1,8 @@
 """What a fabric can do only with one transport, for commands and scripts that need it.
 
 Owns the question and the refusal. MRC NICs have EVs and probe links; RC NICs keep each QP to one path and have
-nothing of that. Their packets have uSIDs only where they are pinned to a path.
+nothing of that. Packets of RC have uSIDs only where they are pinned to a path. UET NICs choose entropies, and switches
+make paths of them.
 """
 
 from typing import Final
@@ -10,6 +11,7 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 
 MRC: Final = "mrc"
+UET: Final = "uet"
 _PINNED: Final = "pinned"
 
 
@@ -21,6 +23,11 @@ def transport_of(topology: Topology) -> str:
 def has_evs(topology: Topology) -> bool:
     """Whether QPs have EVs, with states, and choose a path for every packet."""
     return transport_of(topology) == MRC
+
+
+def sprays_entropies(topology: Topology) -> bool:
+    """Whether NICs choose an entropy for every packet, and switches its path by that (UET)."""
+    return transport_of(topology) == UET
 
 
 def has_usids(topology: Topology) -> bool:

@@ -183,7 +183,7 @@ def _in_use(site: Site, spot: Spot, entry: Any, selector: Selector) -> Selector:
     if program.profile:
         raise spot.wrong(f"{program.name} has an EV profile of its own, whose EVs are not known beforehand")
     before = site.programs[: site.programs.index(program)]
-    if not has_evs(site.topology) and (site.running or any(one.kind in PROCESSES for one in before)):
+    if transport_of(site.topology) == "rc" and (site.running or any(one.kind in PROCESSES for one in before)):
         others = "a fabric that runs already" if site.running else "ranks that are processes"
         raise spot.wrong(f"beside QPs of {others} the ports of RC are not known beforehand", "tier: t0-t1, mode: one")
     crossed = links_in_use(site.topology, program, sender, receiver, before)

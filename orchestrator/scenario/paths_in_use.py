@@ -14,13 +14,16 @@ from mrcfabric.paths import Destination
 from mrcfabric.rng import Rng
 from mrcfabric.topology import Topology
 from mrcfabric.wire.roce_layout import RC_WRITE_ONLY
+from mrcfabric.wire.uet_layout import CONTROL_NOOP
+from mrcfabric.wire.uet_templates import UetTemplate
 from nicd.compose import nic_config
 from nicd.core.commands import ConnectQp, CreateQp
 from nicd.core.mrc.ev_universe import Universe
 from nicd.core.rc.transport import RcTransport
+from nicd.core.uet.entropy import choice_of, draws_of
 from nicd.programs.catalogue import part_of
 from nicd.programs.program import Program
-from orchestrator.planning.abilities import has_evs
+from orchestrator.planning.abilities import has_evs, sprays_entropies
 from switchd.compose import switch_config
 from switchd.core.forwarding.ecmp import EcmpForwarding
 from switchd.core.forwarding.usid import UsidForwarding
@@ -41,7 +44,7 @@ def links_in_use(
     below = topology.nics_per_t0
     if nic // below == peer // below:
         return frozenset()
-    ways = _ways_by_ev if has_evs(topology) else _ways_of_rc
+    ways = _ways_by_ev if has_evs(topology) else _ways_by_entropy if sprays_entropies(topology) else _ways_of_rc
     t0s = nic // below, peer // below
     found = ways(topology, program, sender, receiver, before)
     return frozenset(f"p{plane}-t0-{t0}~p{plane}-t1-{path}" for plane, path in found for t0 in t0s)
@@ -61,6 +64,34 @@ def _ways_by_ev(
         yield from ((one.path.plane, one.path.number) for one in evs.active)
 
 
+def _ways_by_entropy(
+    topology: Topology, program: Program, sender: int, receiver: int, _before: Sequence[Program]
+) -> Iterator[tuple[int, int]]:
+    """(plane, T1) of all entropies that packets of each QP may carry."""
+    nic, peer = program.ranks[sender], program.ranks[receiver]
+    name = topology.node_name(nic)
+    config = nic_config(topology, name)
+    destination = config.paths.towards(peer)
+    template = UetTemplate(config.address, destination.address)
+    for turn in range(program.qps):
+        rng = draws_of(config, program.qpn(receiver, turn), peer, program.qpn(sender, turn))
+        ports = destination.ports.port
+        for choice, port in zip([choice_of(config.settings, rng, len(ports)) for _ in ports], ports, strict=True):
+            for entropy in choice.entropies:
+                yield _hashed(topology, name, port, template.control(entropy, CONTROL_NOOP, 0, 0, 0, 0))
+
+
+def _hashed(topology: Topology, name: str, port: int, packet: bytearray) -> tuple[int, int]:
+    """(plane, T1) of a packet that leaves a NIC by a port."""
+    end = topology.ports(name)[port]
+    config = switch_config(topology, end.peer)
+    forwarding = UsidForwarding(config) if config.ecmp is None else EcmpForwarding(config.ecmp)
+    routed = forwarding.route(0, end.peer_port, packet)
+    assert not isinstance(routed, str), "a NIC's own packet has a way"
+    _, plane, path = topology.parse_node(topology.ports(end.peer)[routed[0]].peer)
+    return plane, path
+
+
 def _ways_of_rc(
     topology: Topology, program: Program, sender: int, receiver: int, before: Sequence[Program]
 ) -> Iterator[tuple[int, int]]:
@@ -73,13 +104,7 @@ def _ways_of_rc(
             _connect(transport, other, other.ranks.index(nic))
     for turn in range(program.qps):
         ways = transport.find(program.qpn(receiver, turn)).link.ways
-        end = topology.ports(name)[ways.port]
-        config = switch_config(topology, end.peer)
-        forwarding = UsidForwarding(config) if config.ecmp is None else EcmpForwarding(config.ecmp)
-        routed = forwarding.route(0, end.peer_port, ways.data().make(RC_WRITE_ONLY, 0, b"", dma_len=0))
-        assert not isinstance(routed, str), "a NIC's own packet has a way"
-        _, plane, path = topology.parse_node(topology.ports(end.peer)[routed[0]].peer)
-        yield plane, path
+        yield _hashed(topology, name, ways.port, ways.data().make(RC_WRITE_ONLY, 0, b"", dma_len=0))
 
 
 def _connect(transport: RcTransport, program: Program, rank: int) -> None:

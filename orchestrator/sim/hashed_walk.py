@@ -14,9 +14,10 @@ from mrcfabric.topology import Topology
 from mrcfabric.wire import layout
 from mrcfabric.wire.options import UDP_PORT_ROCE
 from mrcfabric.wire.roce_layout import SPORT_MIN
+from mrcfabric.wire.uet_layout import UDP_PORT_UET
 from mrcfabric.wire_settings import wire_options
 from nicd.compose import nic_config
-from orchestrator.planning.abilities import has_usids
+from orchestrator.planning.abilities import has_usids, sprays_entropies
 from orchestrator.sim.packet_walk import Passed, along, check_hop_limit, data_packet, way_out
 
 SPORT_USUAL = SPORT_MIN
@@ -46,7 +47,8 @@ def walk_by_hash(
     address = PathTable(topology, nic.index).towards(topology.nic_index(destination)).address
     packet = data_packet(nic, address, sport, None, replace(wire_options(topology), hop_limit=hop_limit))
     walked = along(topology, source, port, destination, packet, _hop)
-    return {"from": source, "to": destination, "sport": sport, "dport": UDP_PORT_ROCE, "port": port, **walked}
+    dport = UDP_PORT_UET if sprays_entropies(topology) else UDP_PORT_ROCE
+    return {"from": source, "to": destination, "sport": sport, "dport": dport, "port": port, **walked}
 
 
 def _hop(topology: Topology, passed: Passed) -> dict[str, Any]:

@@ -24,6 +24,9 @@ from mrcfabric.wire.options import WireOptions
 from mrcfabric.wire.roce import RcDataTemplate
 from mrcfabric.wire.roce_layout import RC_WRITE_ONLY, SPORT_MIN
 from mrcfabric.wire.templates import DataTemplate
+from mrcfabric.wire.uet import Write
+from mrcfabric.wire.uet_layout import FLAG_SYN, RUD_CC_REQUEST, RUD_REQUEST, SES_EOM, SES_SOM
+from mrcfabric.wire.uet_templates import UetTemplate
 from mrcfabric.wire_settings import code_points, wire_options
 from mrcfabric.witness import Witness
 from nicd.compose import nic_config
@@ -78,14 +81,31 @@ def check_hop_limit(hop_limit: int) -> None:
 def data_packet(
     nic: NicConfig, destination: bytes, sport: int, outer: bytes | None, options: WireOptions
 ) -> bytearray:  # fmt: skip
-    """A full data packet of RC, as this NIC sends it with this source port; `outer`: the container of a pinned path."""
+    """A full data packet of RC or UET, as this NIC sends it with this source port.
+
+    `outer`: the container of a pinned path.
+    """
     settings = nic.settings
+    if settings.transport == "uet":
+        return _uet_packet(nic, destination, sport, options)
     template = RcDataTemplate(
         nic.address, destination, layout.QPN_MIN, sport, dscp=settings.rc_data_dscp, outer=outer,
         selective=settings.rc_recovery == "selective", options=options,
     )  # fmt: skip
     payload = bytes(settings.mtu_bytes)
     return template.make(RC_WRITE_ONLY, 0, payload, dma_len=len(payload), ack_request=True)
+
+
+def _uet_packet(nic: NicConfig, destination: bytes, sport: int, options: WireOptions) -> bytearray:
+    settings = nic.settings
+    template = UetTemplate(
+        nic.address, destination, dscp=nic.dscp, crc=settings.uet_crc, hop_limit=options.hop_limit
+    )  # fmt: skip
+    size = settings.mtu_bytes
+    write = Write(SES_SOM | SES_EOM, 0, 1, 0, layout.QPN_MIN, 0, layout.QPN_MIN, 0, 0, 0, size)
+    credited = settings.uet_cc in ("rccc", "both")
+    kind = RUD_CC_REQUEST if credited else RUD_REQUEST
+    return template.request(sport, kind, FLAG_SYN, 0, 0, 1, 0, write, bytes(size))
 
 
 def along(

@@ -109,9 +109,10 @@ class Way:
     """data, sack, ack, nack."""
     psn: int
     ev: int | None
-    """None: the packet has none (RC)."""
+    """None: the packet has none (RC, UET)."""
     sport: int | None
-    """RC: the UDP source port, which ECMP hashes; on InfiniBand which of the LIDs of both ends the packet uses."""
+    """RC and UET: the UDP source port, which ECMP hashes; on InfiniBand which of the LIDs of both ends the packet
+    uses."""
     dlid: int | None
     """InfiniBand: the LID that it goes to."""
     plane: int

@@ -125,7 +125,7 @@ def _ending(way: Way) -> str:
 def _said(answer: Way) -> str:
     """Describe an acknowledgement in words."""
     says = answer.says
-    if answer.kind == "nack" and answer.ev is None:
+    if answer.kind == "nack" and "cack" in says:
         return f"NAK {says['reason']}: all before PSN {says['wanted']} has come"
     if answer.kind == "nack":
         return f"NACK {says['reason']} for PSN {says['wanted']}"

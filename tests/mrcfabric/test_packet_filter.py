@@ -26,8 +26,11 @@ from mrcfabric.wire.smp import GET, NODE_INFO, request
 from mrcfabric.wire.smp import encode as encode_smp
 from mrcfabric.wire.templates import ControlTemplate, DataTemplate
 from mrcfabric.wire.trim import trim
+from mrcfabric.wire.uet_layout import CC_NSCC, CONTROL_CREDIT, CONTROL_PROBE, FLAG_RETX, RUD_REQUEST
+from mrcfabric.wire.uet_templates import UetTemplate
 from mrcfabric.wire.usid import build
 from tests.support.packets import one_of_each
+from tests.support.uet_packets import FIRST
 
 DSCP = Dscp()
 EV = 0x0001_8002
@@ -117,6 +120,37 @@ def test_packets_of_roce(outer: bytes | None) -> None:
         assert passes(packet, planes=(PLANE,)) is (outer is not None)
         for size in range(len(packet)):
             passes(packet[:size], kinds=("ack",), qps=((TO, QPN),))
+
+
+def test_packets_of_uet() -> None:
+    there, back = UetTemplate(nic_address(FROM), nic_address(TO)), UetTemplate(nic_address(TO), nic_address(FROM))
+    write = FIRST._replace(pid=0, resource=QPN, initiator=OWN_QPN)
+    data, answer = there.request(0xC001, RUD_REQUEST, 0, 0, 5, 7, 9, write, b"payload!" * 40), (0xC001, 0)
+    again = there.request(0xC001, RUD_REQUEST, FLAG_RETX, 0, 5, 7, 9, write, b"payload!" * 40)
+    probe, credit = there.control(1, CONTROL_PROBE, 0, 5, 7, 9), back.control(1, CONTROL_CREDIT, 0, 5, 9, 7)
+    packets = [
+        (data, ("data",), TO),
+        (again, ("data", "rtx"), TO),
+        (trim(again, 128, DSCP.trimmed), ("trimmed", "rtx"), TO),
+        (back.ack(*answer, 0, 5, 9, 7, CC_NSCC, 1, 0, 0, 0), ("ack", "sack"), FROM),
+        (back.nack(*answer, 1, 5, 9, 7), ("nack",), FROM),
+        (credit, ("control",), FROM),
+        (probe, ("probe", "control"), TO),
+    ]
+    match = PacketFilter(qps=((TO, QPN),)).matcher(DSCP), PacketFilter(qps=((FROM, OWN_QPN),)).matcher(DSCP)
+    assert not match[1](packets[3][0]), "nobody has seen a request of that context"
+    for packet, kinds, end in packets:
+        assert tuple(name for name in KINDS if passes(packet, kinds=(name,))) == kinds
+        assert passes(packet, peers=(FROM,))
+        assert passes(packet, peers=(TO,))
+        assert not passes(packet, peers=(FROM + 1,))
+        assert not passes(packet, planes=(PLANE,))
+        assert not passes(packet, evs=(EV,))
+        assert (match[0](packet), match[1](packet)) == (end == TO, end == FROM)
+        for size in range(len(packet)):
+            passes(packet[:size], kinds=("ack",), qps=((TO, QPN),))
+    other = there.request(0xC001, RUD_REQUEST, 0, 0, 5, 8, 9, write._replace(initiator=1, resource=1), b"payload!" * 40)
+    assert not match[0](other)
 
 
 def test_a_link_control_frame_is_of_its_own_kind_and_has_no_fields() -> None:

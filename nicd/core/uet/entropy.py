@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from mrcfabric.rng import Rng
 from mrcfabric.units import Instant
-from nicd.core.settings import NicSettings
+from nicd.core.settings import NicConfig, NicSettings
 
 ENTROPY_MIN: Final = 0x8000
 """Entropies are source ports from here on; lower ones belong to services."""
@@ -40,8 +40,8 @@ class PathChoice(Protocol):
         ...
 
     @property
-    def drawn(self) -> int:
-        """Entropies that packets may carry."""
+    def entropies(self) -> list[int]:
+        """All that packets may carry."""
         ...
 
     @property
@@ -74,8 +74,8 @@ class Oblivious:
         self._place = 0
 
     @property
-    def drawn(self) -> int:
-        return len(self._entropies)
+    def entropies(self) -> list[int]:
+        return sorted(self._entropies)
 
     @property
     def resting(self) -> int:
@@ -230,6 +230,11 @@ class Reps(Oblivious):
         if self.frozen_until_ns < 0 and not self._explore:
             self.frozen_until_ns = now + self._freeze_ns
             self.freezes += 1
+
+
+def draws_of(config: NicConfig, qpn: int, peer_index: int, peer_qpn: int) -> Rng:
+    """Where all that a QP draws comes from."""
+    return Rng(config.seed, config.name, "uet", qpn, peer_index, peer_qpn)
 
 
 def choice_of(settings: NicSettings, rng: Rng, planes: int) -> PathChoice:

@@ -27,7 +27,7 @@ def levels(
         "spare_bytes": sum(source.spare_bytes for source in sources),
         "senders_waiting": 0 if grantor is None else grantor.waiting,
         "senders_resting": 0 if grantor is None else grantor.resting,
-        "entropies_drawn": sum(choice.drawn for choice in choices),
+        "entropies_drawn": sum(len(choice.entropies) for choice in choices),
         "entropies_resting": sum(choice.resting for choice in choices),
         "entropies_kept": sum(choice.kept for choice in choices),
         "frozen": sum(isinstance(choice, Reps) and choice.frozen_until_ns >= 0 for choice in choices),

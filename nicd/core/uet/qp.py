@@ -7,7 +7,6 @@ UET endpoint has none, so RTR and RTS only say who may receive and who may send.
 from typing import Final, Protocol
 
 from mrcfabric.errors import RefusedError
-from mrcfabric.rng import Rng
 from mrcfabric.units import Instant
 from mrcfabric.wire.uet_layout import (
     CONTROL_CLOSE,
@@ -24,6 +23,7 @@ from nicd.core.events import STATUS_FLUSHED, QpChange
 from nicd.core.qp_state import NEXT_STATES, QpState
 from nicd.core.timers import Timer
 from nicd.core.uet.contexts import Contexts
+from nicd.core.uet.entropy import draws_of
 from nicd.core.uet.initiator import Initiator
 from nicd.core.uet.peer import Sharing, UetPeer
 from nicd.core.uet.planes import Planes
@@ -112,7 +112,7 @@ class UetLink(Sharing):
         self.pdcid = 0
         self.initiates = True
         config = board.config
-        rng = Rng(config.seed, config.name, "uet", qp.qpn, request.peer_index, request.peer_qpn)
+        rng = draws_of(config, qp.qpn, request.peer_index, request.peer_qpn)
         self.planes = Planes(board, shared.uet, peer, rng, self.window_moved)
         # A controller gives a PSN of 24 bits. Those near a wrap of it are near one of 32, too.
         psn = _UPPER_PSN | request.psn_send

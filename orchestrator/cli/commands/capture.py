@@ -35,7 +35,7 @@ def capture(
         list[str] | None,
         typer.Option(
             "--kind",
-            help="data, ack, sack, nack, probe, endpoint, trimmed, rtx, cnp, smp or link only; may be repeated.",
+            help="data, ack, sack, nack, probe, endpoint, trimmed, rtx, cnp, control, smp or link; may be repeated.",
         ),
     ] = None,
     planes: Annotated[list[int] | None, typer.Option("--plane", help="Links of this plane only.")] = None,

@@ -77,6 +77,28 @@ async def test_of_rc_they_are_where_packets_of_its_qps_go(settings: tuple[str, s
         assert bool(placed[0].get("h000")) == passes
 
 
+@pytest.mark.parametrize(("mode", "entropies"), [("rud", 4), ("rud", 2), ("rod", 1)])
+@pytest.mark.parametrize("qps", corners([1, 3], 1))
+async def test_of_uet_they_are_where_entropies_lead(mode: str, entropies: int, qps: int) -> None:
+    nic = f"{{transport: uet, uet_path: oblivious, uet_mode: {mode}}}"
+    text = RC.replace("NIC", nic).replace("SWITCH", "{forwarding: ecmp}").replace("QPS", str(qps))
+    plan = plan_of(text.replace("evs_per_qp: 16", f"evs_per_qp: {4 * entropies}"), seed="a")
+    *before, program = plan.programs
+    links = links_in_use(plan.topology, program, 1, 0, before)
+    others = [link.name for link in plan.topology.links() if "-t1-" in link.b and link.name not in links]
+    assert 2 * 4 <= len(links) <= 2 * 4 * min(4, entropies * qps)
+    assert others, "not all up-links are met"
+    backend = SimBackend(plan.topology)
+    await backend.load((program,))
+    for link in others:
+        backend.fabric.inject(once("link_down", link, at_ns=100))
+    backend.fabric.run(plan.begin_ns + 3_000_000)
+    counters = backend.fabric.counters("h000")
+    assert counters["data_packets"] > 0
+    # Answers take other ways, and some meet a link that is down; a late judgement of them is a time-out.
+    assert not counters["retransmits"]["gap"], "no packet met a link that is down"
+
+
 def test_beside_qps_of_others_the_port_of_one_of_rc_is_not_known() -> None:
     text = RC.replace("NIC", PLAIN[0]).replace("SWITCH", PLAIN[1]).replace("QPS", "1")
     method = LOSSY.replace("FLOW", "pair:h000>h002").replace("FAULT", "link_down").replace("p0-t0-0", "'p*-t0-0'")

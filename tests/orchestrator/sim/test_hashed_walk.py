@@ -13,6 +13,7 @@ from tests.support.scripts import permutation
 from tests.support.tracing import PAUSING, ROUTED, journeys
 
 DEMO = replace(Topology.demo(), nic={"transport": "rc"}, switch={"forwarding": "ecmp"})
+SPRAYED = replace(ROUTED, nic={"transport": "uet"}, switch={"forwarding": "ecmp"}, evs_per_qp=16)
 UP = [4, 5, 6, 7]
 
 
@@ -37,6 +38,13 @@ def test_three_switches_by_hand() -> None:
     assert walked["elapsed_ns"] == 4 * (packet + 1000)
 
 
+@pytest.mark.parametrize(("control", "more"), [("nscc", 12), ("rccc", 16)])
+def test_a_packet_of_uet(control: str, more: int) -> None:
+    walked = walk_by_hash(replace(SPRAYED, nic={"transport": "uet", "uet_cc": control}), "h000", "h005", 0xC123)
+    assert (walked["outcome"], walked["sport"], walked["dport"]) == ("delivered", 0xC123, 4793)
+    assert walked["packet_bytes"] == 4096 + 40 + 8 + more + 44 + 4
+
+
 def test_below_one_t0_nothing_is_chosen() -> None:
     walked = walk_by_hash(DEMO, "h004", "h007")
     assert (walked["outcome"], len(walked["hops"]), members(walked)) == ("delivered", 1, [])
@@ -48,7 +56,7 @@ def test_flows_spread_and_each_keeps_its_way() -> None:
     assert ways == [tuple(members(walk_by_hash(DEMO, "h000", "h005", SPORT_USUAL + flow))) for flow in range(64)]
 
 
-@pytest.mark.parametrize("base", [ROUTED, PAUSING], ids=["drops", "pauses"])
+@pytest.mark.parametrize("base", [ROUTED, PAUSING, SPRAYED], ids=["drops", "pauses", "sprayed"])
 @pytest.mark.parametrize(
     "switch",
     [{}, {"ecmp_hash": "crc"}, {"ecmp_seed": "common"}, {"ecmp_resilient": True}],
@@ -60,10 +68,10 @@ def test_flows_spread_and_each_keeps_its_way() -> None:
 def test_packets_go_where_their_walk_goes(base: Topology, switch: dict[str, Any], seed: str, recovery: str) -> None:
     topology = Topology.from_dict(
         {**base.to_dict(), "seed": seed, "planes": 2, "switch": {**base.switch, **switch},
-         "nic": {**base.nic, "rc_recovery": recovery}}
+         "nic": {**base.nic, **({"rc_recovery": recovery} if base is not SPRAYED else {})}}
     )  # fmt: skip
     found = journeys(topology=topology, script=permutation(topology, shift=4, size=1 << 13, pieces=1), until=100_000)
-    assert len(found) == 16
+    assert len(found) == 2 * topology.nics
     for journey in found:
         for way in (journey.attempts[0].way, *journey.attempts[0].answers):
             assert way.sport is not None
