@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from mrcfabric.class_egress import Departed
 from mrcfabric.credit_egress_config import STALL_LIVES, CreditEgressConfig
+from mrcfabric.credit_waits import CreditWaits
 from mrcfabric.egress_queues import CONTROL_FULL, DATA_FULL, EgressQueues
 from mrcfabric.impairment import Impairment
 from mrcfabric.link_credits import LinkCredits
@@ -49,9 +50,9 @@ class CreditEgress(EgressQueues):
     """
 
     __slots__ = (
-        "_arbiter", "_blocked", "_blocked_ns", "_due", "_in_row", "_init_ns", "_inits", "_last_ns", "_ready",
+        "_arbiter", "_due", "_in_row", "_init_ns", "_inits", "_last_ns", "_ready",
         "_repeat_ns", "_said_ns", "_seen_ns", "_silence_ns", "_stalled_until", "_update", "_vls", "credits", "departed",
-        "flow_packets", "queues", "vl_packets", "vl_sent_bytes",
+        "flow_packets", "queues", "vl_packets", "vl_sent_bytes", "waits",
     )  # fmt: skip
 
     config: CreditEgressConfig
@@ -84,8 +85,7 @@ class CreditEgress(EgressQueues):
         self._in_row = [0] * VLS
         self._stalled_until: list[Instant] = [0] * VLS
         self._seen_ns: Instant = 0
-        self._blocked: list[Instant | None] = [None] * VLS
-        self._blocked_ns = [0] * VLS
+        self.waits = CreditWaits()
         self.vl_packets = [0] * VLS
         """By VL: departures, also of packets that a fault then loses."""
         self.vl_sent_bytes = [0] * VLS
@@ -109,17 +109,12 @@ class CreditEgress(EgressQueues):
         """As the base class; packets that were too old are dropped after they waited."""
         return super().offered_packets + sum(self.drops[reason] for reason in OLD)
 
-    def blocked_ns(self, vl: int, now: Instant) -> int:
-        """For how long, up to `now`, packets of a VL have waited for credit."""
-        since = self._blocked[vl]
-        return self._blocked_ns[vl] + (0 if since is None else max(0, now - since))
-
     def counters(self, now: Instant | None = None) -> dict[str, Any]:
         """Those of `EgressQueues`, `flow_packets` sent, and `vls` {number: figures of the VL}.
 
         These are `bytes` and `packets` departed, `waiting_bytes`, their `peak`, `blocked_ns`, for how long its packets
-        have waited for credit; of a data VL also the `credit` to send now, and of what came in the blocks `held`, the
-        most of them, `held_peak`, and the `blocks` there are.
+        have waited for credit, and `stalls`, how often; of a data VL also the `credit` to send now, and of what came in
+        the blocks `held`, the most of them, `held_peak`, and the `blocks` there are.
         """
         at_ns = self._seen_ns if now is None else now
         vls = {}
@@ -129,7 +124,8 @@ class CreditEgress(EgressQueues):
                 "packets": self.vl_packets[vl],
                 "waiting_bytes": self.queues.bytes[vl],
                 "peak": self.queues.peak[vl],
-                "blocked_ns": self.blocked_ns(vl, at_ns),
+                "blocked_ns": self.waits.total_ns(vl, at_ns),
+                "stalls": self.waits.times[vl],
             }
             if vl != MANAGEMENT_VL:
                 vls[vl] |= {
@@ -276,16 +272,8 @@ class CreditEgress(EgressQueues):
         else:
             self._ready &= ~bit
             waits = size > 0
-        since = self._blocked[vl]
-        if waits and since is None:
-            self._blocked[vl] = now
-            if self._witness is not None:
-                self._witness.paused(now, self.port, vl, NEVER)
-        elif not waits and since is not None:
-            self._blocked_ns[vl] += now - since
-            self._blocked[vl] = None
-            if self._witness is not None:
-                self._witness.paused(now, self.port, vl, now)
+        if self.waits.note(now, vl, waits) and self._witness is not None:
+            self._witness.paused(now, self.port, vl, NEVER if waits else now)
 
     def _start(self, start: Instant, out: list[Transmit]) -> None:
         """A flow control packet or a packet starts."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from mrcfabric.class_egress import ClassEgress
+from mrcfabric.credit_egress import CreditEgress
 from mrcfabric.egress_queues import EgressQueues
 from mrcfabric.units import Instant
 
@@ -116,25 +117,26 @@ class SwitchRest(NamedTuple):
 
 
 class PauseGlance(NamedTuple):
-    """The sending direction of one port in one class, as its neighbour pauses it."""
+    """The sending direction of one port in one class, as its neighbour pauses it, or in one VL without credit."""
 
     port: int
     cls: int
     pause_ns: int
-    """For how long it has been paused."""
+    """For how long it has been paused, or its packets have waited for credit."""
     frames: int
-    """Pause frames that said stop."""
+    """Pause frames that said stop; how often its next packet came to wait for credit."""
     paused: int
     """1: it is paused now."""
 
 
 class AskGlance(NamedTuple):
-    """What comes in on one port in one class, which this node asks its neighbour to pause."""
+    """What comes in on one port in one class, which this node asks its neighbour to pause; or in one VL, when so much
+    of it waits that the neighbour may lack credit."""
 
     port: int
     cls: int
     frames: int
-    """Pause frames sent that said stop, repetitions included."""
+    """Pause frames sent that said stop, repetitions included; how often so much came to wait."""
     asking: int
     """1: it asks now."""
     cause: str
@@ -167,6 +169,16 @@ def pause_glances(ports: Iterable[ClassEgress], now_ns: Instant) -> list[PauseGl
         for port in ports
         for cls, frames in enumerate(port.pauses)
         if frames
+    ]
+
+
+def credit_glances(ports: Iterable[CreditEgress], now_ns: Instant) -> list[PauseGlance]:
+    """A `PauseGlance` of each port and VL whose packets have ever waited for credit, by port and VL."""
+    return [
+        PauseGlance(port.port, vl, port.waits.total_ns(vl, now_ns), times, int(port.waits.since(vl) is not None))
+        for port in ports
+        for vl, times in enumerate(port.waits.times)
+        if times
     ]
 
 

@@ -1,7 +1,8 @@
 """The metrics of a NIC: what a NIC core counts, per plane where it has ports and EVs.
 
 Owns the definitions for the core; `metrics_rc` and `metrics_uet` have those of one transport alone, `metrics_classes`
-those of pauses, `metrics_host` those for programs and applications beside the core; `mrcfabric.metrics` renders.
+those of pauses, `metrics_credits` those of InfiniBand, `metrics_host` those for programs and applications beside the
+core; `mrcfabric.metrics` renders.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,6 +27,7 @@ from mrcfabric.metrics import (
 from nicd.core.ev_state import TABLE, EvState
 from nicd.core.stats import AHEAD_BITS, BUCKET_BITS
 from nicd.metrics_classes import CLASS_DEFINITIONS
+from nicd.metrics_credits import CREDIT_DEFINITIONS
 from nicd.metrics_host import HOST_DEFINITIONS
 from nicd.metrics_rc import RC_DEFINITIONS
 from nicd.metrics_uet import UET_DEFINITIONS
@@ -292,7 +294,9 @@ _PORTS = (
 )  # fmt: skip
 
 _CORE = (*_TRANSPORT, *_CONGESTION, *_PATHS, *_QPS, *_PORTS)
-DEFINITIONS = (*_CORE, *CLASS_DEFINITIONS, *RC_DEFINITIONS, *UET_DEFINITIONS, *HOST_DEFINITIONS)
+DEFINITIONS = (
+    *_CORE, *CLASS_DEFINITIONS, *CREDIT_DEFINITIONS, *RC_DEFINITIONS, *UET_DEFINITIONS, *HOST_DEFINITIONS,
+)  # fmt: skip
 
 
 def collect(fabric: str, node: str, counters: Mapping[str, Any]) -> list[Family]:

@@ -21,7 +21,7 @@ from mrcfabric.metrics import (
     text,
     value,
 )
-from switchd import metrics_lossless
+from switchd import metrics_credits, metrics_lossless
 
 
 def _per_port(name: str, scale: float = 1) -> Reader:
@@ -92,6 +92,7 @@ DEFINITIONS = (
                "What the port is built for, in fabric time, framing included; no fault changes it here.",
                "Of what is the traffic a share?", _per_port("rate_bps", BYTES_PER_BIT), _PORT),
     *metrics_lossless.DEFINITIONS,
+    *metrics_credits.DEFINITIONS,
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ While packets of the NIC's data wait for credit the port has no room, so that no
 from mrcfabric.credit_egress import CreditEgress
 from mrcfabric.credit_egress_config import CreditEgressConfig
 from mrcfabric.egress_config import EgressConfig
+from mrcfabric.glance import PauseGlance, credit_glances
 from mrcfabric.rng import Rng
 from mrcfabric.units import NEVER, Buffer, Instant
 from mrcfabric.wire.flow_control import FlowControl, parse
@@ -74,6 +75,9 @@ class CreditPorts(Ports):
         """So many blocks have left the buffer."""
         self._credited[port].freed(now, vl, blocks, self.out)
         self._changed(now, port)
+
+    def pause_glances(self, now: Instant) -> list[PauseGlance]:
+        return credit_glances(self._credited, now)
 
     def track(self, now: Instant) -> None:
         """A QP has data to send from `now` on: bring every port up to date."""

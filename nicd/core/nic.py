@@ -147,6 +147,7 @@ class Nic:
                 }
                 for port, egress in enumerate(board.ports.egress)
             },
+            **({} if self._subnet is None else {"subnet": self._subnet.counters()}),
             "contexts": NO_CONTEXTS if board.contexts is None else board.contexts.counters(len(transport.qps)),
             **transport.counters(),
         }

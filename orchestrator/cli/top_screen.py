@@ -21,7 +21,7 @@ from orchestrator.cli.top_view import BY_PAUSE, ORDERS, plain, screen
 from orchestrator.fabric.verbs import Verbs
 from orchestrator.live.live_view import LiveView
 from orchestrator.live.snapshot import Snapshot
-from orchestrator.planning.abilities import has_evs
+from orchestrator.planning.abilities import has_evs, lossless
 
 PLAIN_EVERY_S: Final = 1.0
 LATE_WALL_S: Final = 1.0
@@ -83,7 +83,7 @@ async def _live(fabric: Verbs, live_view: LiveView, console: Console, period_s: 
     topology = fabric.topology
     line_bps = float(topology.nics * topology.rate_bps)
     title = f"{topology.name} ({topology.system_name})"
-    keys, shot, number = Keys(topology.switch.get("lossless") == "pfc"), await live_view.look(), 1
+    keys, shot, number = Keys(lossless(topology)), await live_view.look(), 1
     looking: asyncio.Task[Snapshot] | None = None
     asked_s = time.monotonic()
     drawn: tuple[int, int, int, str, str] | None = None

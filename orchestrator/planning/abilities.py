@@ -62,6 +62,16 @@ def pauses(topology: Topology) -> bool:
     return topology.switch.get("lossless") == "pfc"
 
 
+def credited(topology: Topology) -> bool:
+    """Whether nodes grant their neighbours credit for what they have room for."""
+    return topology.switch.get("lossless") == "credits"
+
+
+def lossless(topology: Topology) -> bool:
+    """Whether a node that has no room makes its neighbours wait, by pauses or for want of credit."""
+    return pauses(topology) or credited(topology)
+
+
 def need_mrc(topology: Topology, where: str, what: str, hint: str) -> None:
     """Refuse what only MRC NICs can do: raises ConfigError with `what` and the transport that lacks it."""
     transport = transport_of(topology)

@@ -89,7 +89,7 @@ from mrcfabric.topology import Topology
 from nicd.core.ev_state import EV_STATES
 from orchestrator.faults.kinds import KINDS
 from orchestrator.live.snapshot import Snapshot
-from orchestrator.planning.abilities import transport_of
+from orchestrator.planning.abilities import lossless, transport_of
 
 TOKEN_HEADER: Final = "X-Mrcfabric-Token"
 WATCHED_MAX: Final = 8
@@ -165,7 +165,7 @@ def fabric(topology: Topology, *, version: str, owner: str, look_hz: float) -> d
         "owner": owner,
         "look_hz": look_hz,
         "transport": transport_of(topology),
-        "lossless": topology.switch.get("lossless") == "pfc",
+        "lossless": lossless(topology),
         "nodes": list(_nodes(topology)),
         "links": list(_links(topology)),
         "ev_letters": {letter: state for state, letter in EV_LETTERS.items()},

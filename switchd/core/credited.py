@@ -16,13 +16,14 @@ from typing import Any
 
 from mrcfabric.credit_egress import CreditEgress
 from mrcfabric.credit_egress_config import CreditEgressConfig
+from mrcfabric.glance import QUEUE, AskGlance, SwitchRest, credit_glances
 from mrcfabric.node import Transmit
 from mrcfabric.rng import Rng
-from mrcfabric.units import NS_PER_S, Buffer, Instant
+from mrcfabric.units import NS_PER_S, Buffer, Instant, serialization_ns
 from mrcfabric.vl_settings import FOR_EVER, LIFE_UNIT_NS
 from mrcfabric.wire.flow_control import parse
 from mrcfabric.wire.link import ControlFrame
-from mrcfabric.wire.lrh import MANAGEMENT_VL, blocks_of, link_fault, set_vl
+from mrcfabric.wire.lrh import BLOCK_BYTES, MANAGEMENT_VL, VLS, blocks_of, link_fault, set_vl
 from mrcfabric.wire.smp import SELF_PORT, is_directed, step
 from mrcfabric.wire.smp import encode as encode_smp
 from mrcfabric.wire.smp import parse as parse_smp
@@ -54,6 +55,15 @@ class CreditSwitch(OrderedSwitch):
             self.drops.setdefault(reason, 0)
         self._sl2vl = config.credits.sl2vl
         self._waiting = Waiting(len(self.egress) << 4)
+        self._full = [
+            max(0, port.config.blocks[vl] - _loop_blocks(port.config)) if vl < port.config.vls else 0
+            for port in self.egress
+            for vl in range(VLS)
+        ]
+        """By pair: with more blocks than this in the buffer the neighbour, if it sends all the time, lacks credit."""
+        self._asking = [False] * len(self._full)
+        self._asked = [0] * len(self._full)
+        """By pair: whether the buffer is so full now, and how often it has become so."""
         self._freed: list[tuple[int, int]] = []
         """(pair, blocks) that departures of this instant have freed."""
         forwarding.load = self._load
@@ -110,11 +120,28 @@ class CreditSwitch(OrderedSwitch):
             self._lose(at_ns, packet, OVERRUN)
             self._reschedule(in_port)
             return
-        reason = self._forward(at_ns, in_port << 4 | vl, packet, out)
+        pair = in_port << 4 | vl
+        reason = self._forward(at_ns, pair, packet, out)
         if reason is not None:
             if reason:
                 self._lose(at_ns, packet, reason)
-            self._free(at_ns, in_port << 4 | vl, blocks, out)
+            self._free(at_ns, pair, blocks, out)
+        elif blocks and not self._asking[pair] and ingress.credits.held[vl] > self._full[pair]:
+            self._ask(at_ns, pair)
+
+    def _ask(self, at_ns: Instant, pair: int) -> None:
+        """So much has come to wait in the buffer of a port and VL that its neighbour may have to wait for credit."""
+        self._asking[pair] = True
+        self._asked[pair] += 1
+        self._waiting.asked(pair)
+        if self._witness is not None:
+            port, vl = pair >> 4, pair & 0xF
+            held = BLOCK_BYTES * self.egress[port].credits.held[vl]
+            waits = [
+                (number, size, self.egress[number].waits.since(vl))
+                for number, size in sorted(self._waiting.held[pair].items())
+            ]
+            self._witness.asks_pause(at_ns, port, vl, QUEUE, held, waits)
 
     def _manage(self, at_ns: Instant, in_port: int, packet: Buffer, out: list[Transmit]) -> None:
         """Send a directed-route packet on its way, or answer one that is for this switch."""
@@ -185,8 +212,13 @@ class CreditSwitch(OrderedSwitch):
     def _free(self, at_ns: Instant, pair: int, blocks: int, out: list[Transmit]) -> None:
         port, vl = pair >> 4, pair & 0xF
         if vl != MANAGEMENT_VL:
-            self.egress[port].freed(at_ns, vl, blocks, out)
+            egress = self.egress[port]
+            egress.freed(at_ns, vl, blocks, out)
             self._reschedule(port)
+            if self._asking[pair] and egress.credits.held[vl] <= self._full[pair]:
+                self._asking[pair] = False
+                if self._witness is not None:
+                    self._witness.asks_no_more(port, vl)
 
     # Time, commands and counters.
 
@@ -211,9 +243,37 @@ class CreditSwitch(OrderedSwitch):
         super()._set_forwarding(at_ns, on, out)
         self._busy.clear()
 
+    def glance(self) -> tuple[list[Any], SwitchRest]:
+        """As `Switch.glance`, with waits for credit both ways."""
+        ports, rest = super().glance()
+        asks = [
+            AskGlance(pair >> 4, pair & 0xF, times, int(self._asking[pair]), QUEUE, self._waiting.rows(pair))
+            for pair, times in enumerate(self._asked)
+            if times
+        ]
+        return ports, rest._replace(pauses=credit_glances(self.egress, self.now_ns), asks=asks)
+
     def counters(self) -> dict[str, Any]:
-        """Those of `RoutedSwitch`, and `vls` {port: figures of its VLs} as `CreditEgress.counters` has them."""
-        return {**super().counters(), "vls": {port.port: port.counters(self.now_ns)["vls"] for port in self.egress}}
+        """Those of `RoutedSwitch`, `vls` {port: figures of its VLs} as `CreditEgress.counters` has them, and `agent`.
+
+        Of each data VL also `full`, how often so much came to wait in its buffer that the neighbour may have had to
+        wait for credit, and `asking`, 1 while that is so. `agent`: `lid`, blocks of the table that were `written`,
+        `traps` sent.
+        """
+        vls = {port.port: port.counters(self.now_ns)["vls"] for port in self.egress}
+        for number, found in vls.items():
+            for vl in found.keys() - {MANAGEMENT_VL}:
+                pair = number << 4 | vl
+                found[vl] |= {"full": self._asked[pair], "asking": int(self._asking[pair])}
+        agent = {"lid": self.agent.lid, "written": self.agent.written, "traps": self.agent.traps}
+        return {**super().counters(), "vls": vls, "agent": agent}
+
+
+def _loop_blocks(config: CreditEgressConfig) -> int:
+    """Blocks that a neighbour sends before credit for what has left the buffer can be used, and one packet more."""
+    frame = config.frame_blocks
+    loop_ns = 2 * config.delay_ns + 2 * serialization_ns(frame * BLOCK_BYTES, config.rate_bps)
+    return frame + loop_ns * config.rate_bps // (8 * BLOCK_BYTES * NS_PER_S)
 
 
 def _life_of(config: CreditEgressConfig) -> int:

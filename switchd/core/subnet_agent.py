@@ -64,7 +64,10 @@ class SubnetAgent:
         """A port has gone up or down since the manager last asked to hear of it."""
         self.linear_top = max((lid for lid, port in enumerate(forwarding.table) if port != NO_PORT), default=0)
         self.events: list[LftWritten] = []
-        self._traps = 0
+        self.traps = 0
+        """Traps sent."""
+        self.written = 0
+        """Blocks of the table that a manager has written."""
         self._name = name
         self._forwarding = forwarding
         self._ports = ports
@@ -95,9 +98,9 @@ class SubnetAgent:
         """The packet that tells the manager of a port that has changed; None: it is not known."""
         if not self.lid or not self.master_lid:
             return None
-        self._traps += 1
+        self.traps += 1
         details = self.lid.to_bytes(2, "big").ljust(54, b"\0")
-        notice = Notice(LINK_STATE_CHANGE, self.lid, details, count=self._traps & 0x7FFF)
+        notice = Notice(LINK_STATE_CHANGE, self.lid, details, count=self.traps & 0x7FFF)
         return encode(trap(notice.emit()), self.lid, self.master_lid)
 
     def _description(self, _at_ns: Instant, _smp: Smp, _in_port: int) -> tuple[int, bytes]:
@@ -147,6 +150,7 @@ class SubnetAgent:
             ports = bytes(NO_PORT if port in (SELF_PORT, NO_LFT_PORT) else port - 1 for port in smp.data)
             before = bytes(table[block * BLOCK_LIDS : (block + 1) * BLOCK_LIDS]).ljust(BLOCK_LIDS, bytes((NO_PORT,)))
             self._forwarding.set_block(block, ports)
+            self.written += 1
             changed = sum(one != other for one, other in zip(before, ports, strict=True))
             if changed:
                 self.events.append(LftWritten(at_ns, block, changed))

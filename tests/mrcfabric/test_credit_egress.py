@@ -129,7 +129,7 @@ def test_a_packet_starts_at_the_instant_at_which_its_grant_comes() -> None:
     link.run(30_000, lambda: full(link))
     loop_ns = 126 + 1_000 + 6 + 1_000
     assert link.packets(1) == [(6_126 + number * loop_ns, number) for number in range(3)]
-    assert link.ends[0].blocked_ns(0, link.now) == (loop_ns - 126) * 2 + 126 * 2
+    assert link.ends[0].waits.total_ns(0, link.now) == (loop_ns - 126) * 2 + 126 * 2
 
 
 def test_no_packet_starts_with_credit_for_a_part_of_it() -> None:

@@ -1,8 +1,8 @@
-"""The board "Systems": what tells fabrics of MRC, RoCE and UET apart: rates, notifications, losses, contexts, credits,
-entropies, and who pauses whom.
+"""The board "Systems": what tells fabrics of MRC, RoCE, UET and InfiniBand apart: rates, notifications, losses,
+contexts, credits, entropies, and who pauses whom.
 
-Figures that every transport has come first; those of RC, of UET and of PFC have no series on other fabrics, and such a
-panel is empty there.
+Figures that every transport has come first; those of RC, of UET, of PFC and of InfiniBand have no series on other
+fabrics, and such a panel is empty there.
 """
 
 from tools.grafana import common, look, uids
@@ -100,6 +100,42 @@ def _buffers() -> list[Panel]:
     ]  # fmt: skip
 
 
+def _infiniband() -> list[Panel]:
+    port = "plane, node, port, peer, vl"
+    legend = "{{node}} to {{peer}}, VL {{vl}}"
+    small = highest("mrc_switch_vl_buffer_size_bytes", port, PLANE)
+    nics = flow("mrc_nic_vl_credit_stalled_seconds_total", "node, vl", PLANE, NODE)
+
+    def worst(title: str, question: str, metric: str, label: str, of: str, unit: str) -> Panel:
+        return lines(title, question, Query(top(_SHOWN, flow(metric, label, PLANE)), of), unit=unit)
+
+    return [
+        worst("Waits for credit at switches", "Which links does want of credit keep idle? Share of fabric time.",
+              "mrc_switch_vl_credit_stalled_seconds_total", port, legend, "percentunit"),
+        lines("Waits for credit at NICs", "Which NICs are held back? Share of fabric time, summed over ports.",
+              Query(top(_SHOWN, nics), "{{node}}, VL {{vl}}"), unit="percentunit"),
+        lines("Buffers of VLs", "How full are the buffers that credit is for?",
+              Query(top(_SHOWN, share(highest("mrc_switch_vl_buffer_bytes", port, PLANE), small, port)), legend),
+              unit="percentunit"),
+        spans("Full buffers", "Where does the tree of waiting ports begin, and how far does it reach?",
+              Query(f"{highest('mrc_switch_vl_full', port, PLANE)} == 1", legend),
+              meanings=((1, "no room for a packet", look.BAD),)),
+        worst("Bytes by VL", "How do VLs share links?", "mrc_switch_vl_sent_bytes_total", port, legend, "Bps"),
+        worst("Choices of tables", "Do tables and adaptive routing spread the load, or do flows meet?",
+              "mrc_switch_lft_packets_total", "plane, node, port, peer", "{{node}} to {{peer}}", "pps"),
+        lines("Flow control packets", "What do credits cost?",
+              Query(flow("mrc_switch_flow_control_packets_total", "plane", PLANE), "plane {{plane}}"), unit="pps"),
+        lines("Subnet managers", "Do managers sweep, write tables, and get answers?",
+              Query(flow("mrc_nic_subnet_manager_sweeps_total", "", NODE), "sweeps"),
+              Query(flow("mrc_nic_subnet_manager_blocks_written_total", "", NODE), "blocks written"),
+              Query(flow("mrc_nic_subnet_manager_unanswered_total", "", NODE), "without answer"),
+              Query(flow("mrc_switch_subnet_traps_total", "", PLANE), "traps"), unit="ops"),
+        lines("Second paths", "Who has taken a second path (APM), and who has one left?",
+              Query(flow("mrc_nic_path_migrations_total", "", NODE), "taken"),
+              Query(level("mrc_nic_paths_armed", "", NODE), "left")),
+    ]  # fmt: skip
+
+
 def _ultra_ethernet() -> list[Panel]:
     def states(title: str, question: str, metric: str, label: str) -> Panel:
         return lines(title, question, Query(level(metric, label, NODE), f"{{{{{label}}}}}"))
@@ -132,8 +168,8 @@ def _ultra_ethernet() -> list[Panel]:
 BOARD = Board(
     uids.SYSTEMS,
     "Systems",
-    "What do losses, rates, pauses, credits and entropies tell of RoCE, UET and MRC? Rates are of fabric time; a panel "
-    "of one transport or of PFC is empty on other fabrics.",
+    "What do losses, rates, pauses, credits and entropies tell of RoCE, UET, InfiniBand and MRC? Rates are of fabric "
+    "time; a panel of one transport or of PFC is empty on other fabrics.",
     (
         Row("At a glance", _figures()),
         Row("Losses", _recovery()),
@@ -141,6 +177,7 @@ BOARD = Board(
         Row("Pauses", _pauses()),
         Row("Buffers", _buffers()),
         Row("Ultra Ethernet", _ultra_ethernet()),
+        Row("InfiniBand", _infiniband()),
     ),
     nodes="mrc_nic_windows",
 )

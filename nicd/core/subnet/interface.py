@@ -5,7 +5,7 @@ Owns the way of such packets between ports and agents. A NIC forwards none.
 Sources: IBTA 14.2.2 (directed routes), 14.3 (agents).
 """
 
-from typing import Final
+from typing import Any, Final
 
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.lids import base_lid, nic_of, node_guid
@@ -117,6 +117,10 @@ class SubnetInterface:
         self._check(command.port)
         self._stop(command.port)
         return {"port": command.port}
+
+    def counters(self) -> dict[str, Any]:
+        """`traps` heard, and `managers` {port: figures of the manager of the subnet there}."""
+        return {"traps": self.traps, "managers": {port: one.counters() for port, one in self.managers.items()}}
 
     def _check(self, port: int) -> None:
         if not 0 <= port < self._board.ports.count:

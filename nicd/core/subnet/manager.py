@@ -111,6 +111,7 @@ class SubnetManager:
         self.sweeps = 0
         self.requests = 0
         self.unanswered = 0
+        self.blocks_written = 0
         self._found: dict[int, Node] = {}
         self._lids: dict[int, int] = {}  # what switches are called
         self._strangers: set[int] = set()  # switches that do not know their LID, or this manager
@@ -136,6 +137,14 @@ class SubnetManager:
     def busy(self) -> bool:
         """Whether a sweep is under way."""
         return self._over is not None
+
+    def counters(self) -> dict[str, int]:
+        """`state` (1 discovering, 2 standby, 3 master), sweeps, requests, those without answer, nodes known by kind."""
+        switches = sum(node.switch for node in self.nodes.values())
+        return {
+            "state": self.state, "sweeps": self.sweeps, "requests": self.requests, "unanswered": self.unanswered,
+            "blocks_written": self.blocks_written, "switches": switches, "nics": len(self.nodes) - switches,
+        }  # fmt: skip
 
     def start(self, now: Instant) -> None:
         """Sweep, and then watch."""
@@ -306,6 +315,7 @@ class SubnetManager:
             for number, block in blocks(table).items():
                 if known.get(number) != block:
                     self._blocks += 1
+                    self.blocks_written += 1
                     known.pop(number, None)
                     self._ask(SET, LFT, path, self._keeper(guid, number, block), number, block)
             seen = SwitchInfo(0, max(table, default=0), port_state_change=1)

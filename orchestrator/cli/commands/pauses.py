@@ -32,7 +32,10 @@ def pauses(
     run_dir: RunDirOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show who pauses whom (PFC) and why: trees from a congested port or a slow receiver down to the NICs that wait."""
+    """Show who pauses whom (PFC), or who waits for whose credit (InfiniBand), and why.
+
+    Trees from a congested port or a slow receiver down to the NICs that wait.
+    """
     import asyncio
 
     from orchestrator.cli.pause_text import render_trees
@@ -40,6 +43,7 @@ def pauses(
     from orchestrator.client.agent_fabric import AgentFabric
     from orchestrator.live.live_view import LiveView
     from orchestrator.live.pause_tree import trees_of
+    from orchestrator.planning.abilities import lossless
 
     folder = find(name, run_dir).folder
 
@@ -55,13 +59,13 @@ def pauses(
     trees = shot.pause_trees
     if parts:
         trees = tuple(tree for tree in trees if any(tree in trees_of(trees, part) for part in parts))
-    lossless = topology.switch.get("lossless") == "pfc"
+    waits = lossless(topology)
     if as_json:
-        typer.echo(json.dumps(_record(shot, trees, lossless)))
+        typer.echo(json.dumps(_record(shot, trees, waits)))
     elif trees:
         typer.echo(render_trees(shot.pauses, trees))
     else:
-        typer.echo(_nothing(shot, lossless, bool(parts)))
+        typer.echo(_nothing(shot, waits, bool(parts)))
 
 
 def _record(shot: "Snapshot", trees: "tuple[PauseTree, ...]", lossless: bool) -> dict[str, Any]:

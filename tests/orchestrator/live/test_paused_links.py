@@ -138,6 +138,49 @@ def test_a_slow_receiver_and_a_storm_are_roots() -> None:
         assert min(shot.nics[sender(step.link)].paused[0] for step in tree.steps if step.link[0] == "h") > 0.3
 
 
+IB: dict[str, Any] = {"transport": "rc", "rc_path": "lid", "cc": "none", "lid_sl": 1}
+
+
+def credited_incast(senders: int, local: bool = True, **switch: Any) -> Snapshot:
+    """The same over InfiniBand, on VL 1, `local`: with senders below the receiver's own T0 too."""
+    topology = Topology(
+        planes=1, t0_per_plane=2, t1_per_plane=2, nics_per_t0=senders, evs_per_qp=8, reserve_evs_per_qp=0,
+        nic=IB, switch={"forwarding": "lft", "lossless": "credits", **switch},
+    )  # fmt: skip
+    ranks = (0, *range(1 if local else senders, 2 * senders))
+    work = program("incast", len(ranks), {"message_bytes": 1 << 20, "for_ns": 400 * US, "window": 1})
+    hosted = Hosted(replace(work, ranks=ranks), topology=topology)
+    looks = SimLooks(hosted.fabric)
+    looks.look(100 * US)
+    found = looks.look(400 * US)
+    assert not hosted.refused
+    return found
+
+
+@pytest.mark.parametrize("blocks", [520, 1_024])
+@pytest.mark.parametrize("senders", [3, 6])
+def test_who_waits_for_whose_credit_is_a_tree_too(senders: int, blocks: int) -> None:
+    shot = credited_incast(senders, vl_blocks=blocks)
+    tree = shot.pause_trees[0]
+    assert (tree.cls, tree.cause, tree.root, tree.link) == (1, "congested_port", "p0-t0-0", "p0-t0-0>h000")
+    assert tree.leaves == tuple(f"h{number:03}" for number in range(1, 2 * senders))
+    assert max(step.depth for step in tree.steps) == 3
+    assert all(pause.frames > 0 for pause in shot.pauses)
+    assert min(shot.nics[leaf].paused[0] for leaf in tree.leaves) > 0.3
+
+
+def test_flows_to_one_lid_meet_at_the_up_link_of_the_table() -> None:
+    """Whose switch is then the root, though they all go to one NIC."""
+    shot = credited_incast(3, local=False)
+    (tree,) = shot.pause_trees
+    assert (tree.cause, tree.link, tree.leaves) == ("congested_port", "p0-t0-1>p0-t1-0", ("h003", "h004", "h005"))
+
+
+def test_nobody_waits_for_credit_without_need() -> None:
+    shot = credited_incast(1, local=False)
+    assert (shot.pauses, shot.pause_trees) == ((), ())
+
+
 def test_mrc_over_the_same_switches_has_no_tree_of_its_own_accord() -> None:
     shot = incast(3, lossless="off")
     assert (shot.pauses, shot.pause_trees) == ((), ())

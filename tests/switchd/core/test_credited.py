@@ -106,7 +106,7 @@ def test_a_packet_without_credit_waits_with_its_blocks_held() -> None:
     node = switch(fccl=15)
     sent = node.advance([frame(packet(2, number), 10_000, 0, number) for number in range(2)], 20_000)
     assert left(sent, 1) == [(10_000, 0)]
-    assert (node.egress[0].credits.held[0], node._waiting.rows(0)) == (15, [(1, 0, 958)])
+    assert (node.egress[0].credits.held[0], node._waiting.rows(0)) == (15, [(1, 1, 958)])
     sent = node.advance([frame(encode(NORMAL, 0, 0, 30), 30_000, 1, 9)], 40_000)
     assert left(sent, 1) == [(30_000, 1)]
     assert said(sent, 0)[0] == (30_000, FlowControl(NORMAL, 0, 0, 70))

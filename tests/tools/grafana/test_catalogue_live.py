@@ -40,6 +40,9 @@ ROCE = read(None, [
     "switch.pfc_threshold=static", "switch.pfc_xoff_bytes=40000",
 ]).topology  # fmt: skip
 """With a bound that three senders reach at once: to fill the system's buffer takes longer than the test waits."""
+IB = read(None, [
+    "name=small", "system=ib", "planes=1", "t0_per_plane=2", "t1_per_plane=2", "nics_per_t0=2", "switch.vl_blocks=130",
+]).topology  # fmt: skip
 UET = read(None, [
     "name=small", "system=uet-rccc", "planes=1", "t0_per_plane=2", "t1_per_plane=2", "nics_per_t0=2",
 ]).topology  # fmt: skip
@@ -70,7 +73,12 @@ async def fabric(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 
 
 UET_METRICS = re.compile(r"mrc_nic_uet_")
-ROCE_METRICS = re.compile(r"mrc_(nic_rc|nic_uet|nic_port_paused|switch_pfc|switch_buffer|switch_ecmp)_")
+IB_METRICS = re.compile(
+    r"mrc_(nic_vl|nic_path|nic_paths|nic_subnet|switch_vl|switch_lft|switch_flow_control|switch_subnet)_"
+)
+ROCE_METRICS = re.compile(
+    rf"mrc_(nic_rc|nic_uet|nic_port_paused|switch_pfc|switch_buffer|switch_ecmp)_|{IB_METRICS.pattern}"
+)
 """No fabric of MRC has series of these."""
 
 
@@ -83,9 +91,12 @@ def asked_for() -> set[str]:
     return {one for one in found if not ROCE_METRICS.search(one)}
 
 
-def systems_asked(uet: bool) -> set[str]:
-    """Every expression of the board of systems that only a fabric of UET answers, or all others."""
-    return {one for one in expressions(systems.BOARD) if bool(UET_METRICS.search(one)) == uet}
+def systems_asked(own: re.Pattern[str] | None) -> set[str]:
+    """Every expression of the board of systems with such metrics; None: all but those of UET and of InfiniBand."""
+    found = set(expressions(systems.BOARD))
+    if own is not None:
+        return {one for one in found if own.search(one)}
+    return {one for one in found if not UET_METRICS.search(one) and not IB_METRICS.search(one)}
 
 
 async def answered(
@@ -135,7 +146,7 @@ async def test_the_board_of_systems_is_answered_by_a_fabric_that_pauses(served: 
     async with prometheus_beside(served, PACE) as beside, aiohttp.ClientSession() as session:
         await served.start("incast", figures={"message_bytes": 1 << 18, "for_ns": 1 << 40})
         await broken(served, "loss", "h001~p0-t0-0", share_ppm=1_000)
-        await until_answered(session, beside.url, systems_asked(uet=False), since_s)
+        await until_answered(session, beside.url, systems_asked(None), since_s)
 
 
 @pytest.mark.long
@@ -146,4 +157,15 @@ async def test_the_board_of_systems_is_answered_by_a_fabric_of_uet(served: Fabri
     async with prometheus_beside(served, PACE) as beside, aiohttp.ClientSession() as session:
         await served.start("incast", figures={"message_bytes": 1 << 18, "for_ns": 1 << 40})
         await broken(served, "loss", "h001~p0-t0-0", share_ppm=1_000)
-        await until_answered(session, beside.url, systems_asked(uet=True), since_s)
+        await until_answered(session, beside.url, systems_asked(UET_METRICS), since_s)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("fabric", [IB], indirect=True)
+async def test_the_board_of_systems_is_answered_by_a_fabric_of_infiniband(served: Fabric, agent: Agent) -> None:
+    program("prometheus")
+    since_s = time.time()
+    async with prometheus_beside(served, PACE) as beside, aiohttp.ClientSession() as session:
+        await served.start("incast", figures={"message_bytes": 1 << 18, "for_ns": 1 << 40})
+        wanted = {one for one in systems_asked(IB_METRICS) if "manager" not in one}
+        await until_answered(session, beside.url, wanted, since_s)

@@ -80,7 +80,7 @@ def test_incast_fills_buffers_and_loses_nothing() -> None:
     assert {event.status for event in fabric.found(Completion)} == {STATUS_OK}
     assert not fabric.found(Retransmit)
     blocked = sum(
-        port.blocked_ns(0, fabric.simulator.now_ns)
+        port.waits.total_ns(0, fabric.simulator.now_ns)
         for name in fabric.topology.nic_names()
         for port in fabric.core(name)._board.ports.egress  # type: ignore[attr-defined]
     )
