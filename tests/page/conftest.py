@@ -1,4 +1,4 @@
-"""A browser for the tests of the page: one for all tests of a module, in which every test has a page of its own.
+"""A browser for the tests of the page: one for all tests of a module, and so is the page in which most of them look.
 
 Not for longer: as long as it is there this thread has a running event loop, and no other test could have one.
 """
@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from tests.support import snapshots
 from tests.support.canned_map import CannedMap
 from tests.support.packages import program
+from tests.support.tab import shown, tab_of
 
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -34,17 +35,16 @@ def canned() -> Iterator[CannedMap]:
         yield canned
 
 
+@pytest.fixture(scope="module")
+def tab(browser: Browser) -> Iterator[Page]:
+    with tab_of(browser) as tab:
+        yield tab
+
+
 @pytest.fixture
-def page(browser: Browser, canned: CannedMap) -> Iterator[Page]:
+def page(tab: Page, canned: CannedMap) -> Iterator[Page]:
     """A page that shows a fabric at work, all well; nothing may be complained of in its console."""
     canned.asked.clear()
     canned.show(snapshots.busy(snapshots.DEMO, 1))
-    page = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme="light", reduced_motion="reduce")
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
-    page.goto(canned.url)
-    expect(page.locator("#link-state")).to_have_text("live", timeout=20_000)
-    yield page
-    page.close()
-    assert not errors
+    with shown(tab, canned.url) as page:
+        yield page

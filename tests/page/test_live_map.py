@@ -20,8 +20,8 @@ BAD, BAD_OF_PLANE_0, BAD_OF_PLANE_1 = (
     f".ev-row{plane} .cell.ev-assumed_bad" for plane in ("", '[data-plane="0"]', '[data-plane="1"]')
 )
 WAIT_MS = 60_000
-CALM = ["--dilation", "4000"]
-"""Slow enough to leave the machine to the browser."""
+CALM = ["--dilation", "4000", "--pack", "cores"]
+"""Slow enough, and in as few processes, that the machine is left to the browser."""
 SCENARIO = """
 name: a-short-cut
 description: A cable is cut for a while.

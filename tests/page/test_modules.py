@@ -1,10 +1,9 @@
 """The page's modules that only reckon, in the browser: the tests themselves stand beside this in `modules/`."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Route
+from playwright.sync_api import Page, Route
 
 from tests.support.canned_map import STATIC
 
@@ -14,13 +13,17 @@ ADDRESS = "http://page.test"
 pytestmark = pytest.mark.integration
 
 
+@pytest.fixture(scope="module")
+def served(tab: Page) -> Page:
+    tab.route(f"{ADDRESS}/**", _serve)
+    return tab
+
+
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    page = browser.new_page()
-    page.route(f"{ADDRESS}/**", _serve)
-    page.goto(f"{ADDRESS}/")
-    yield page
-    page.close()
+def page(served: Page) -> Page:
+    """With nothing in it of the suite before."""
+    served.goto(f"{ADDRESS}/")
+    return served
 
 
 def _serve(route: Route) -> None:

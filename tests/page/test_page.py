@@ -11,6 +11,7 @@ from orchestrator.web import messages
 from tests.support import snapshots
 from tests.support.canned_map import EVENTS, STATIC, TOKEN, CannedMap, ev_rows
 from tests.support.live_map import click_cable
+from tests.support.tab import shown
 from tests.support.wait import eventually_blocking
 
 pytestmark = pytest.mark.integration
@@ -221,26 +222,20 @@ def test_light_and_dark_follow_the_system_until_one_is_chosen(page: Page) -> Non
     [(snapshots.SMALL, "quiet"), (snapshots.SMALL, "all_broken"), (snapshots.LARGE, "broken")],
     ids=["nothing goes on", "all is broken", "300 nodes"],
 )
-def test_any_fabric_in_any_condition_is_drawn(browser: Browser, topology: snapshots.Topology, condition: str) -> None:
+def test_any_fabric_in_any_condition_is_drawn(tab: Page, topology: snapshots.Topology, condition: str) -> None:
     with CannedMap(topology) as canned:
         canned.show(getattr(snapshots, condition)(topology, 1))
-        page = browser.new_page(viewport={"width": 1280, "height": 800})
-        errors: list[str] = []
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(canned.url)
-        expect(page.locator("#link-state")).to_have_text("live", timeout=20_000)
-        expect(page.locator("#clock")).not_to_have_text("-", timeout=20_000)
-        painted = page.evaluate(
-            """() => {
-                const canvas = document.querySelector("#map canvas");
-                const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
-                return data.some(byte => byte > 0);
-            }"""
-        )
-        assert painted
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        page.close()
-        assert not errors
+        with shown(tab, canned.url) as page:
+            expect(page.locator("#clock")).not_to_have_text("-", timeout=20_000)
+            painted = page.evaluate(
+                """() => {
+                    const canvas = document.querySelector("#map canvas");
+                    const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+                    return data.some(byte => byte > 0);
+                }"""
+            )
+            assert painted
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_the_colours_are_those_of_the_reports() -> None:

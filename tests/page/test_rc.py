@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.support import snapshots
 from tests.support.canned_map import CannedMap
+from tests.support.tab import shown
 
 pytestmark = pytest.mark.integration
 
@@ -18,17 +19,10 @@ def canned() -> Iterator[CannedMap]:
 
 
 @pytest.fixture
-def page(browser: Browser, canned: CannedMap) -> Iterator[Page]:
+def page(tab: Page, canned: CannedMap) -> Iterator[Page]:
     canned.show(snapshots.paused())
-    page = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme="light", reduced_motion="reduce")
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
-    page.goto(canned.url)
-    expect(page.locator("#link-state")).to_have_text("live", timeout=20_000)
-    yield page
-    page.close()
-    assert not errors
+    with shown(tab, canned.url) as page:
+        yield page
 
 
 def test_nothing_is_said_of_evs(page: Page) -> None:

@@ -19,6 +19,7 @@ MARK_RATIO = 3.0
 MARKS_ON_BACKGROUND = ("u0", "u1", "u2", "u3", "u4", "u5", "u6", "bad", "denied", "skip-edge", "edge", "good", "c2")
 MARKS_ON_CARDS = ("good", "bad", "denied", "skip-edge", "edge", *(f"c{place}" for place in range(8)))
 
+FRAMES = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done))))"
 TEXTS = """() => {
     const found = [];
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -78,7 +79,7 @@ def test_no_text_covers_another_or_is_too_small_to_read(page: Page, canned: Cann
     show_trouble(page, canned)
     for width, height in SIZES:
         page.set_viewport_size({"width": width, "height": height})
-        page.wait_for_timeout(60)  # two frames: the picture follows the window
+        page.evaluate(FRAMES)  # the picture follows the window
         texts = page.evaluate(TEXTS)
         assert not {one["text"] for one in texts if one["size"] < SMALLEST_PX}
         fixed = [one for one in texts if not one["scrolls"]]
