@@ -28,7 +28,7 @@ from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Topology
 from mrcfabric.units import NEVER, serialization_ns
 from mrcfabric.wire.dscp import Dscp
 from mrcfabric.wire.layout import WRITE_MIDDLE
-from mrcfabric.wire.link import LINK_HEADER, LINK_VERSION
+from mrcfabric.wire.link import link_frame, link_stamp
 from mrcfabric.wire.templates import DataTemplate
 from switchd.compose import switch_config
 from switchd.core.switch import Switch
@@ -74,8 +74,7 @@ class Traffic:
     def frames_of(self, port: int, since_ns: int, sent: int) -> list[bytes]:
         """One turn's frames of one port as they stand on the cable: link header, then packet."""
         return [
-            LINK_HEADER.pack(since_ns + 1 + number * self.gap_ns + port, sent + number + 1, 0, LINK_VERSION, 0, _TAG)
-            + packet
+            link_frame(since_ns + 1 + number * self.gap_ns + port, sent + number + 1, link_stamp(0, 0, _TAG), packet)
             for number, packet in enumerate(self._packets[port])
         ]
 

@@ -18,8 +18,8 @@ from mrcfabric.control_message import MAC_BYTES, PROTOCOL_VERSION, request_of, s
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.link_port import Fidelity, LinkEnd, LinkPort
 from mrcfabric.node import Input, Rank
-from mrcfabric.udp import Endpoint
-from mrcfabric.wire.link import CONTROL, LINK_HEADER, LINK_VERSION, ControlFrame
+from mrcfabric.udp import TRAIN_SEGMENTS_MAX, Endpoint
+from mrcfabric.wire.link import CONTROL, ControlFrame, link_frame, link_stamp
 from mrcfabric.wire.pfc import encode
 from nicd.core.nic import Nic
 from nicd.daemon import NicDaemon
@@ -54,32 +54,26 @@ def _counted(fidelity: Fidelity) -> int:
 
 
 def link(data: bytes) -> None:
-    """A train as the kernel hands it over; the first two bytes are the size of its segments."""
+    """A train as the kernel hands it over."""
     port = _port()
     before = _counted(port.fidelity)
-    segment = max(1, int.from_bytes(data[:2], "big"))
-    train = bytearray(data[2:])
+    train = bytearray(data)
     held: list[Input] = []
-    port.take_train(train, len(train), segment, held)
-    segments = -(-len(train) // segment)
-    assert _counted(port.fidelity) == before + segments, "each segment counts once"
-    assert len(held) <= segments
+    port.take_train(train, len(train), held)
+    assert 1 <= _counted(port.fidelity) - before <= TRAIN_SEGMENTS_MAX + 1, "what is no frame counts, too"
+    assert len(held) <= TRAIN_SEGMENTS_MAX + 1
     assert sum(len(entry[4]) for entry in held) <= len(train)
     assert all(isinstance(entry[4], ControlFrame | bytearray) for entry in held)
 
 
 def link_seeds() -> list[bytes]:
-    """Trains of one and of three frames, and one of another fabric."""
-    head = LINK_HEADER.pack(5, 1, 0, LINK_VERSION, 0, _TAG)
-    one = head + packets_of_each_kind()[0]
-    size = len(one).to_bytes(2, "big")
-    foreign = LINK_HEADER.pack(5, 1, 0, LINK_VERSION, 0, _TAG + 1) + b"packet"
-    pause = LINK_HEADER.pack(5, 1, 0, LINK_VERSION, CONTROL, _TAG) + encode(bytes(6), {3: 65_535})
-    odd = LINK_HEADER.pack(5, 2, 0, LINK_VERSION, 2, _TAG) + bytes(64)
-    return [
-        size + one, size + one * 3, (30).to_bytes(2, "big") + foreign, b"", b"\0\x08" + head,
-        len(pause).to_bytes(2, "big") + pause + odd,
-    ]  # fmt: skip
+    """Trains of one and of three frames, one of another fabric, and frames that are no packets."""
+    packet = bytes(packets_of_each_kind()[0])
+    one, two, three = (link_frame(5, number, link_stamp(0, 0, _TAG), packet) for number in (1, 2, 3))
+    foreign = link_frame(5, 1, link_stamp(0, 0, _TAG + 1), b"packet")
+    pause = link_frame(5, 1, link_stamp(0, CONTROL, _TAG), bytes(encode(bytes(6), {3: 65_535})))
+    odd = link_frame(5, 2, link_stamp(0, 2, _TAG), bytes(64))
+    return [one, one + two + three, one + two + three[:-9], foreign, b"", one[:24], pause + odd]
 
 
 def control(data: bytes) -> None:

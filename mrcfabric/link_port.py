@@ -16,9 +16,11 @@ from mrcfabric.udp import RECEIVED, TRAIN_BYTES_MAX, TRAIN_SEGMENTS_MAX, Address
 from mrcfabric.units import NEVER, NS_PER_MS, Buffer, Instant
 from mrcfabric.wire.link import (
     CONTROL,
+    LINK_HEADER,
     LINK_HEADER_BYTES,
-    LINK_STAMP,
     LINK_VERSION,
+    SIZE_AT,
+    SIZE_BITS,
     ControlFrame,
     link_stamp,
 )
@@ -36,7 +38,8 @@ _STAMP_UNKNOWN: Final = -1
 _FRAME: Final = int(Rank.FRAME)
 _HEADER: Final = 24
 assert _HEADER == LINK_HEADER_BYTES
-_pack: Final = LINK_STAMP.pack
+_SIZE_MASK: Final = (1 << SIZE_BITS) - 1
+_pack: Final = LINK_HEADER.pack
 _Control: Final = ControlFrame
 _CUTS_MAX: Final = 1024
 
@@ -50,7 +53,7 @@ class _Cut:
         self.unpack: Callable[[Buffer], tuple[Any, ...]] = struct.Struct(
             f">{f'QQQ{segment - _HEADER}x' * (count - 1)}QQQ"
         ).unpack_from
-        """All link headers at once: the arrival, the sequence number and the stamp of each frame."""
+        """All link headers at once: the three numbers of each."""
         self.bodies = [slice(start + _HEADER, start + segment) for start in range(0, segment * count, segment)]
 
 
@@ -61,11 +64,9 @@ def _cut(segment: int, count: int) -> _Cut:
     key = segment * (TRAIN_SEGMENTS_MAX + 1) + count
     cut = _cuts.get(key)
     if cut is None:
-        cut = _Cut(segment, count)
-        if count <= TRAIN_SEGMENTS_MAX:  # no train of ours has more
-            if len(_cuts) >= _CUTS_MAX:
-                _cuts.clear()
-            _cuts[key] = cut
+        if len(_cuts) >= _CUTS_MAX:
+            _cuts.clear()
+        cut = _cuts[key] = _Cut(segment, count)
     return cut
 
 
@@ -247,7 +248,7 @@ class LinkPort:
                 return
             self._missing_since_ns = 0
             self.fidelity.trains_in += 1
-            self.take_train(RECEIVED, size, endpoint.segment, held)
+            self.take_train(RECEIVED, size, held)
 
     def give_up(self, published: int, *, lives: bool) -> bool:
         """Called when a published frame is not in the socket. True when it has been missing so long that it is lost.
@@ -270,40 +271,39 @@ class LinkPort:
         self.fidelity.host_drops += frames
         self.host_drops += frames
 
-    def take_train(self, train: bytearray, size: int, segment: int, held: list[Input]) -> None:
-        """Copy the frames of one train of equal segments into `held`; count segments that are no frame of ours.
+    def take_train(self, train: bytearray, size: int, held: list[Input]) -> None:
+        """Copy the frames of one train into `held`; count what is no frame of ours.
 
-        The train is the first `size` bytes; its last segment may be shorter.
+        The train is the first `size` bytes. Its frames are as long as the first one says; the last may be shorter.
         """
-        count = size // segment
+        segment = train[SIZE_AT] << 8 | train[SIZE_AT + 1] if size > _HEADER else 0
+        count = size // segment if segment > _HEADER else 0
         rest = size - count * segment
-        if segment <= _HEADER:
-            self.fidelity.bad_frames += count + (rest > 0)
+        if not count or count > TRAIN_SEGMENTS_MAX:
+            self.fidelity.bad_frames += 1
             return
         if rest > _HEADER:
             count += 1
         elif rest:
             self.fidelity.bad_frames += 1
             size -= rest
-        if not count:
-            return
         cut = _cut(segment, count)
         words, bodies = cut.unpack(train), cut.bodies
         taken, usual, live_from = self.taken, self._usual, self._live_from
         number: Any = self.number
         place = fresh = 0
         for body in bodies:
-            # Numbers for comparisons, and below the same again as the objects that they came as.
             arrival_ns: int = words[place]
-            sequence: int = words[place + 1]
+            numbered: int = words[place + 1]
             stamp: int = words[place + 2]
+            sequence = numbered >> SIZE_BITS
             if place == 3 * (count - 1):
                 body = slice(place // 3 * segment + _HEADER, size)
             if stamp == usual and sequence == taken + 1:
                 taken = sequence
                 fresh += 1
                 if arrival_ns > live_from:
-                    held.append((words[place], _FRAME, number, words[place + 1], train[body]))  # type: ignore[arg-type]
+                    held.append((words[place], _FRAME, number, sequence, train[body]))  # type: ignore[arg-type]
             else:
                 self.taken = taken
                 self._take_odd(arrival_ns, sequence, stamp, train[body], held)
@@ -383,7 +383,9 @@ class LinkPort:
             sequence += 1
             count += 1
             room -= size
-            buffers.append(_pack(transmit[1], sequence, control_stamp if type(packet) is _Control else stamp))
+            buffers.append(
+                _pack(transmit[1], sequence << SIZE_BITS | size, control_stamp if type(packet) is _Control else stamp)
+            )
             buffers.append(packet)
             if size < segment:
                 room = 0

@@ -1,7 +1,7 @@
 """One end of a link as a connected UDP socket: trains in by GRO, trains out by GSO.
 
 A train is a run of datagrams of one size (only the last may be shorter) that crosses the kernel as a single unit:
-`sendmsg` with a UDP_SEGMENT control message cuts it, `recvmsg` with UDP_GRO delivers it uncut. Where the kernel lacks
+`sendmsg` with a UDP_SEGMENT control message cuts it, a socket with UDP_GRO delivers it uncut. Where the kernel lacks
 either, the same `Endpoint` sends and receives datagram by datagram. `mrcfabric.link_port` reads the segments.
 
 A connected socket shows the ingress port for free, and the kernel keeps strangers' datagrams out.
@@ -11,7 +11,6 @@ import contextlib
 import errno
 import socket
 import struct
-import sys
 from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias
 
@@ -55,12 +54,10 @@ _PMTUDISC_DONT, _PMTUDISC_WANT, _PMTUDISC_PROBE = 0, 1, 3
 _TRAIN_TOO_WIDE = frozenset({errno.EMSGSIZE, errno.EINVAL})
 
 _SEGMENT_SIZE = struct.Struct("H")
-_CONTROL_BYTES: Final = 64
 _EARLY_MAX = 1 << 16
 """More datagrams than any queue holds."""
 RECEIVED: Final = bytearray(1 << 16)
 """What `Endpoint.receive` has received last, on whichever endpoint of the process: copy out of it what is to stay."""
-_INTO: Final = [RECEIVED]
 
 
 def connect(sock: socket.socket, peer: Address) -> None:
@@ -79,8 +76,7 @@ class Endpoint:
     """A bound and connected, non-blocking UDP socket with train offload where the kernel has it."""
 
     __slots__ = (
-        "_control", "_sock", "gro", "gso", "local", "receive_buffer_bytes", "refused", "segment", "unsent",
-        "whole_bytes_max",
+        "_control", "_sock", "gso", "local", "receive_buffer_bytes", "refused", "unsent", "whole_bytes_max",
     )  # fmt: skip
 
     def __init__(self, local: Address, peer: Address, *, offload: bool = True, path_mtu: int | None = None) -> None:
@@ -104,19 +100,15 @@ class Endpoint:
         if path_mtu is not None:
             set_whole(sock, False)
             self.whole_bytes_max = path_mtu - IP_BYTES[6 if family == socket.AF_INET6 else 4] - UDP_SIZE
-        self.gro = self.gso = offload
+        self.gso = offload
         if offload:
-            try:
+            with contextlib.suppress(OSError):
                 sock.setsockopt(SOL_UDP, UDP_GRO, 1)
-            except OSError:
-                self.gro = False
             try:
                 sock.setsockopt(SOL_UDP, UDP_SEGMENT, 0)
             except OSError:
                 self.gso = False
         self.local: Address = sock.getsockname()[:2]
-        self.segment = 0
-        """Bytes of each datagram of the train that was received last; its last one may be shorter."""
         self.refused = 0
         self.unsent = 0
         self._control: dict[int, list[tuple[int, int, bytes]]] = {}
@@ -128,21 +120,15 @@ class Endpoint:
         self._sock.close()
 
     def receive(self) -> int:
-        """Receive the next train into `RECEIVED`; how many bytes, 0 when nothing waits. `segment` is cut by then.
+        """Receive the next train into `RECEIVED`; how many bytes that is, 0 when nothing waits.
 
         A closed port of the peer shows up as an error of the next call (ECONNREFUSED), and so do other errors of the
         network: the endpoint counts them and reads on.
         """
         while True:
             try:
-                if self.gro:
-                    size, ancillary = self._sock.recvmsg_into(_INTO, _CONTROL_BYTES)[:2]
-                    self.segment = size
-                    for level, kind, data in ancillary:
-                        if kind == UDP_GRO and level == SOL_UDP:
-                            self.segment = int.from_bytes(data, sys.byteorder)
-                else:
-                    size = self.segment = self._sock.recv_into(RECEIVED)
+                # Without ancillary data: a frame says how long it is, and to be told by the kernel takes twice as long.
+                size = self._sock.recv_into(RECEIVED)
             except BlockingIOError:
                 return 0
             except OSError as error:

@@ -6,14 +6,13 @@
 
 local frames = Proto("mrclink", "mrcfabric link")
 
-local HEADER_SIZE, VERSION, CONTROL = 24, 2, 1
+local HEADER_SIZE, VERSION, CONTROL = 24, 3, 1
 local MAC_CONTROL, IPV6 = 0x8808, 6
--- Lua 5.1 has it elsewhere.
-local all_of = table.unpack or unpack
 
 local field = {
   arrival = ProtoField.uint64("mrclink.arrival_ns", "Arrival, fabric time in ns"),
   sequence = ProtoField.uint64("mrclink.sequence", "Sequence number"),
+  size = ProtoField.uint16("mrclink.size", "Bytes with this header"),
   incarnation = ProtoField.uint16("mrclink.incarnation", "Incarnation of the sender"),
   version = ProtoField.uint8("mrclink.version", "Version"),
   flags = ProtoField.uint8("mrclink.flags", "Flags", base.HEX),
@@ -23,8 +22,8 @@ local field = {
   body = ProtoField.bytes("mrclink.body", "Frame"),
 }
 frames.fields = {
-  field.arrival, field.sequence, field.incarnation, field.version, field.flags, field.control, field.tag, field.bytes,
-  field.body,
+  field.arrival, field.sequence, field.size, field.incarnation, field.version, field.flags, field.control, field.tag,
+  field.bytes, field.body,
 }
 
 -- Whether a link header and the first bytes of what it announces stand at `start`.
@@ -43,44 +42,20 @@ local function begins(tvb, start)
   return flags == 0 and math.floor(tvb(start + HEADER_SIZE, 1):uint() / 16) == IPV6
 end
 
--- The eight bytes of the next sequence number.
-local function following(sequence)
-  local bytes = { sequence:byte(1, 8) }
-  for place = 8, 1, -1 do
-    bytes[place] = (bytes[place] + 1) % 256
-    if bytes[place] ~= 0 then
-      break
-    end
-  end
-  return string.char(all_of(bytes))
-end
-
--- Where the frame at `start` ends: in front of the next header, which goes on with sequence number, incarnation and version.
-local function end_of(tvb, raw, start)
-  local mark = following(raw:sub(start + 9, start + 16)) .. raw:sub(start + 17, start + 19)
-  local from = start + HEADER_SIZE + 1
-  while true do
-    local found = raw:find(mark, from, true)
-    if not found then
-      return tvb:captured_len()
-    end
-    -- `found` counts from 1, and the arrival's eight bytes stand in front.
-    local next_start = found - 1 - 8
-    if next_start > start + HEADER_SIZE and begins(tvb, next_start) then
-      return next_start
-    end
-    from = found + 1
-  end
+-- Where the frame at `start` ends, by its own word; a capture may have less of it.
+local function end_of(tvb, start)
+  return math.min(start + math.max(tvb(start + 14, 2):uint(), HEADER_SIZE), tvb:captured_len())
 end
 
 function frames.dissector(tvb, pinfo, tree)
   pinfo.cols.protocol = "mrclink"
-  local raw, start, count, controls = tvb:raw(), 0, 0, 0
+  local start, count, controls = 0, 0, 0
   while start < tvb:captured_len() and begins(tvb, start) do
-    local stop = end_of(tvb, raw, start)
+    local stop = end_of(tvb, start)
     local root = tree:add(frames, tvb(start, stop - start))
     root:add(field.arrival, tvb(start, 8))
-    root:add(field.sequence, tvb(start + 8, 8))
+    root:add(field.sequence, tvb(start + 8, 6))
+    root:add(field.size, tvb(start + 14, 2))
     root:add(field.incarnation, tvb(start + 16, 2))
     root:add(field.version, tvb(start + 18, 1))
     root:add(field.flags, tvb(start + 19, 1))

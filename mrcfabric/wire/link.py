@@ -4,15 +4,16 @@ A datagram segment is this header and then one whole IPv6 packet as a port would
 header carries the instant at which the last bit reaches the peer, so that real processes can be late in wall time and
 exact in fabric time. It is no part of MRC.
 
-     0       8        16         18     19     20        24
-    +-------+--------+----------+------+------+---------+----------
-    |arrival|sequence|incarnation|version|flags|  tag   | packet ...
-    +-------+--------+----------+------+------+---------+----------
+     0       8          14     16         18     19     20        24
+    +-------+----------+------+----------+------+------+---------+----------
+    |arrival| sequence | size |incarnation|version|flags|  tag   | packet ...
+    +-------+----------+------+----------+------+------+---------+----------
 
-`sequence` counts every frame of one link direction from 1, over restarts of the sender. `incarnation` tells restarts
-apart. `tag` marks one direction of one link in one launch; it is derived from the launch's secret. So a port never
-takes a frame of another fabric for its own. A process that receives the frames of one direction, for instance on the
-port of a dead node, cannot send in the other direction.
+`sequence` counts every frame of one link direction from 1, over restarts of the sender. `size` is the frame's, in
+bytes, this header included: a train of frames of one size is cut by it. `incarnation` tells restarts apart. `tag` marks
+one direction of one link in one launch; it is derived from the launch's secret. So a port never takes a frame of
+another fabric for its own. A process that receives the frames of one direction, for instance on the port of a dead
+node, cannot send in the other direction.
 
 `flags`: with CONTROL the rest is a link control frame, a whole MAC frame that no queue of packets ever holds
 (`mrcfabric.wire.pfc`). A frame with another flag is refused.
@@ -22,19 +23,24 @@ import struct
 from hashlib import blake2b
 from typing import Final
 
-LINK_VERSION: Final = 2
-LINK_HEADER: Final = struct.Struct(">QQHBBI")
+LINK_VERSION: Final = 3
+LINK_HEADER: Final = struct.Struct(">QQQ")
+"""The header as three numbers: arrival; sequence and size; all that follows them, the stamp."""
 LINK_HEADER_BYTES: Final = LINK_HEADER.size
+SIZE_BITS: Final = 16
+SIZE_AT: Final = 14
 CONTROL: Final = 1
 """The flag of a link control frame."""
-LINK_STAMP: Final = struct.Struct(">QQQ")
-"""The same with all that follows `sequence` as one number, the stamp: what a port compares and packs for each frame."""
-assert LINK_STAMP.size == LINK_HEADER_BYTES
 
 
-def link_stamp(incarnation: int, flags: int, tag: int) -> int:
-    """The stamp of frames of this version."""
-    return incarnation << 48 | LINK_VERSION << 40 | flags << 32 | tag
+def link_stamp(incarnation: int, flags: int, tag: int, version: int = LINK_VERSION) -> int:
+    """The last number of a header: the same for all packets that a port sends in one life."""
+    return incarnation << 48 | version << 40 | flags << 32 | tag
+
+
+def link_frame(arrival_ns: int, sequence: int, stamp: int, packet: bytes) -> bytes:
+    """A whole frame."""
+    return LINK_HEADER.pack(arrival_ns, sequence << SIZE_BITS | LINK_HEADER_BYTES + len(packet), stamp) + packet
 
 
 class ControlFrame(bytes):

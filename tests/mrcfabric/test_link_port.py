@@ -11,7 +11,7 @@ from mrcfabric.link_port import MISSING_WALL_NS_MAX, SEQUENCE_GAP, Fidelity, Lin
 from mrcfabric.node import Input, Transmit
 from mrcfabric.udp import Address, Endpoint
 from mrcfabric.units import NEVER
-from mrcfabric.wire.link import CONTROL, LINK_HEADER, LINK_VERSION, ControlFrame
+from mrcfabric.wire.link import CONTROL, LINK_VERSION, SIZE_AT, ControlFrame, link_frame, link_stamp
 from mrcfabric.wire.pfc import encode
 from tests.support.ports import free_udp_ports
 
@@ -99,7 +99,7 @@ def test_a_control_frame_keeps_its_type_and_its_place_among_packets(wire: Wire) 
 def test_a_frame_with_a_flag_that_nobody_knows_is_refused_and_is_no_host_drop(wire: Wire, flags: int) -> None:
     a, b = wire.open(0), wire.open(1)
     wire.send(a, (1, b"one"))
-    a.endpoint.send([LINK_HEADER.pack(2, a.sent + 1, 0, LINK_VERSION, flags, TAG), b"of tomorrow"], 35, 1)
+    a.endpoint.send([link_frame(2, a.sent + 1, link_stamp(0, flags, TAG), b"of tomorrow")], 35, 1)
     a.sent += 1
     wire.send(a, (3, b"three"))
     assert [bytes(entry.body) for entry in wire.take(b)] == [b"one", b"three"]
@@ -108,14 +108,33 @@ def test_a_frame_with_a_flag_that_nobody_knows_is_refused_and_is_no_host_drop(wi
     assert b.taken == a.sent
 
 
-@pytest.mark.parametrize("version", [0, 1, 3, 0xFF])
+@pytest.mark.parametrize("version", [0, LINK_VERSION - 1, LINK_VERSION + 1, 0xFF])
 @pytest.mark.parametrize("flags", [0, CONTROL])
 def test_a_frame_of_another_version_is_none_of_ours(wire: Wire, version: int, flags: int) -> None:
     a, b = wire.open(0), wire.open(1)
-    a.endpoint.send([LINK_HEADER.pack(2, 1, 0, version, flags, TAG), b"packet"], 30, 1)
+    a.endpoint.send([link_frame(2, 1, link_stamp(0, flags, TAG, version), b"packet")], 30, 1)
     wire.page.words[a.sent_word] += 1
     assert wire.take(b) == []
     assert (b.fidelity.bad_frames, b.fidelity.unknown_flags) == (1, 0)
+
+
+@pytest.mark.parametrize("size", [0, 1, 24, 101, 0xFFFF])
+def test_a_frame_that_lies_about_its_size_is_none(wire: Wire, size: int) -> None:
+    a, b = wire.open(0), wire.open(1)
+    spoilt = bytearray(link_frame(2, 1, link_stamp(0, 0, TAG), bytes(76)))
+    spoilt[SIZE_AT : SIZE_AT + 2] = size.to_bytes(2, "big")
+    a.endpoint.send([spoilt], 100, 1)
+    wire.send(a, (1, b"one"))
+    assert [bytes(entry.body) for entry in wire.take(b)] == [b"one"]
+    assert (b.fidelity.bad_frames, b.fidelity.frames_in, b.fidelity.host_drops) == (1, 1, 0)
+
+
+def test_a_train_of_more_frames_than_anybody_sends_is_none(wire: Wire) -> None:
+    a, b = wire.open(0), wire.open(1)
+    a.endpoint.send([link_frame(2, 1, link_stamp(0, 0, TAG), b"x") * 66], 25 * 66, 1)
+    wire.send(a, (1, b"one"))
+    assert [bytes(entry.body) for entry in wire.take(b)] == [b"one"]
+    assert (b.fidelity.bad_frames, b.fidelity.frames_in) == (1, 1)
 
 
 def test_a_gap_in_the_sequence_is_a_host_drop(wire: Wire) -> None:
@@ -187,21 +206,21 @@ def test_an_older_incarnation_is_not_heard_again(wire: Wire) -> None:
     a, b = wire.open(0, incarnation=3), wire.open(1)
     wire.send(a, (1, b"now"))
     wire.take(b)
-    a.endpoint.send([LINK_HEADER.pack(2, a.sent + 1, 2, LINK_VERSION, 0, TAG), b"ghost"], 29, 1)
+    a.endpoint.send([link_frame(2, a.sent + 1, link_stamp(2, 0, TAG), b"ghost")], 29, 1)
     wire.page.words[a.sent_word] += 1
     assert wire.take(b) == []
     assert (b.fidelity.bad_frames, b.fidelity.frames_in, b.fidelity.old_frames) == (0, 1, 1)
 
 
-@pytest.mark.parametrize(("incarnation", "beyond"), [(1, 1), (0x7000, 1), (0, 3 * SEQUENCE_GAP), (0, 1 << 60)])
+@pytest.mark.parametrize(("incarnation", "beyond"), [(1, 1), (0x7000, 1), (0, 3 * SEQUENCE_GAP), (0, 1 << 47)])
 def test_a_life_that_the_page_does_not_know_moves_nothing(wire: Wire, incarnation: int, beyond: int) -> None:
     """Forged by somebody who knows the mark, while the sender is dead: whoever lives after it is heard."""
     a, b = wire.open(0), wire.open(1)
     wire.send(a, (1, b"first life"))
     wire.take(b)
-    forged = LINK_HEADER.pack(2, a.sent + beyond, incarnation, LINK_VERSION, 0, TAG)
+    forged = link_frame(2, a.sent + beyond, link_stamp(incarnation, 0, TAG), b"ghost")
     for _ in range(2):
-        a.endpoint.send([forged, b"ghost"], len(forged) + 5, 1)
+        a.endpoint.send([forged], len(forged), 1)
     a.endpoint.close()
     again = wire.open(0, incarnation=1) if incarnation else wire.open(0)
     wire.send(again, (3, b"second life"))
@@ -218,8 +237,8 @@ def test_what_is_sent_back_to_its_sender_is_no_frame(wire: Wire) -> None:
     """Whoever sits at the port of a dead neighbour hears our mark, which is not the neighbour's."""
     a, b = wire.open(0), wire.open(1, tag=TAG + 1)
     wire.send(b, (1, b"into silence"))
-    heard = LINK_HEADER.pack(1, 1, 0, LINK_VERSION, 0, TAG + 1)
-    a.endpoint.send([heard, b"into silence"], len(heard) + 12, 1)
+    heard = link_frame(1, 1, link_stamp(0, 0, TAG + 1), b"into silence")
+    a.endpoint.send([heard], len(heard), 1)
     wire.page.words[a.sent_word] += 1
     assert wire.take(b) == []
     assert (b.fidelity.bad_frames, b.taken) == (1, 0)

@@ -17,7 +17,7 @@ from mrcfabric.runner import MISSED_LOOKS_MAX, Runner
 from mrcfabric.sim.simulator import Simulator
 from mrcfabric.sim.trace import Trace
 from mrcfabric.udp import Address
-from mrcfabric.wire.link import LINK_HEADER, LINK_VERSION
+from mrcfabric.wire.link import link_frame, link_stamp
 from tests.support.nodes import Relay, Source
 from tests.support.ports import free_udp_ports
 from tests.support.wait import eventually
@@ -301,7 +301,7 @@ async def test_garbage_from_the_right_address_is_counted_and_dropped(row: Row) -
         liar.connect(row.addresses[1, 1])
         liar.send(b"x")
         liar.send(os.urandom(300))
-        liar.send(LINK_HEADER.pack(1, 1, 0, LINK_VERSION, 0, TAG + 1) + b"other fabric")
+        liar.send(link_frame(1, 1, link_stamp(0, 0, TAG + 1), b"other fabric"))
         # Published as if it were three frames, so that the relay looks into the socket.
         row.page.words[row.page.sent_word(2, 0)] = 3
         row.page.mark_dead(2)

@@ -7,7 +7,7 @@ import pytest
 from mrcfabric.rng import Rng
 from mrcfabric.wire import pcapng_writer
 from mrcfabric.wire.ipv6 import Ipv6, Udp
-from mrcfabric.wire.link import CONTROL, LINK_HEADER, LINK_VERSION
+from mrcfabric.wire.link import CONTROL, LINK_VERSION, link_frame, link_stamp
 from mrcfabric.wire.pfc import encode
 from tests.checks.source import ROOT
 from tests.support.roce_packets import one_of_each_rc
@@ -36,7 +36,7 @@ def datagram(payload: bytes) -> bytes:
 
 
 def frame(sequence: int, body: bytes, flags: int = 0, version: int = LINK_VERSION) -> bytes:
-    return LINK_HEADER.pack(1_000 * sequence, sequence, 7, version, flags, TAG) + body
+    return link_frame(1_000 * sequence, sequence, link_stamp(7, flags, TAG, version), body)
 
 
 def shown(tmp_path: Path, payloads: list[bytes]) -> list[dict[str, list[str]]]:
