@@ -62,14 +62,17 @@ class RandomLoss:
 
     loss_ppm: int
     at_ns: Instant = 1
+    towards: int | None = None
+    """Number of the T0s, one in each plane, on whose way they are lost; None: all of them."""
 
     def strike(self, fabric: SimulatedFabric, lines: Sequence[Line]) -> None:
         topology = fabric.topology
+        t0s = range(topology.t0_per_plane) if self.towards is None else (self.towards,)
         downlinks = [
             f"{t1_name(plane, t1)}>{t0_name(plane, t0)}"
             for plane in range(topology.planes)
             for t1 in range(topology.t1_per_plane)
-            for t0 in range(topology.t0_per_plane)
+            for t0 in t0s
         ]
         fabric.inject(once("loss", *downlinks, at_ns=self.at_ns, share_ppm=self.loss_ppm, fault_id="random loss"))
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from orchestrator.process.job_arguments import add_job_options, asked_pool
-from studies.systems.catalog import GATES, ROWS
+from studies.systems.catalog import GATES, ROWS, TABLE
 from studies.systems.laboratory import run
 from studies.systems.page import page, verdict
 from studies.systems.row import Finding, Row
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_job_options(parser)
     parser.add_argument("--write", action="store_true", help="write docs/SYSTEMS.md")
     given = parser.parse_args(arguments)
-    known = {row.id: row for row in (*GATES, *ROWS)}
+    known = {row.id: row for row in (*TABLE, *GATES, *ROWS)}
     unknown = [name for name in given.names if name not in known]
     if unknown:
         parser.error(f"no row is called {unknown[0]}; there are {', '.join(known)}")
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         results = run(chosen, pool)
     print(f"{time.monotonic() - began_s:.0f} s", file=sys.stderr)
     if given.write:
-        DOCUMENT.write_text(page(GATES, ROWS, results), encoding="utf-8")
+        DOCUMENT.write_text(page(TABLE, GATES, ROWS, results), encoding="utf-8")
         print(DOCUMENT)
     else:
         for row in chosen:

@@ -8,10 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from mrcfabric.credit_egress_config import DELIMITER_BYTES
 from mrcfabric.egress_config import OVERHEAD_BYTES
 from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Setting, Topology
 from mrcfabric.units import NS_PER_S, Instant
 from mrcfabric.wire.layout import RETH_SIZE
+from mrcfabric.wire.lrh import LEAST
+from mrcfabric.wire.uet_layout import CRC_SIZE, PDS_OFFSET, PDS_SIZES, RUD_CC_REQUEST, RUD_REQUEST, STANDARD_SIZE
 from nicd.core.nic import Nic
 from orchestrator.sim.fabric import SimulatedFabric
 from studies.flows import START_NS, Flow, Line
@@ -39,11 +42,20 @@ def fabric(seed: str, nics: int, uplinks: int, *, planes: int = 1, **changes: An
 
 def line_bps(topology: Topology, ports: int = 1) -> float:
     """Payload that so many ports carry with full packets."""
-    extra = DATA_PACKET_EXTRA_BYTES
-    if topology.nic.get("transport") == "rc":
-        extra = HEADERS + (RETH_SIZE if topology.nic.get("rc_recovery") == "selective" else 0)
-    full = topology.mtu_bytes + extra + OVERHEAD_BYTES
+    full = topology.mtu_bytes + _headers(topology)
     return topology.rate_bps * ports * topology.mtu_bytes / full
+
+
+def _headers(topology: Topology) -> int:
+    """What a full packet has beside its payload, framing included."""
+    if topology.nic.get("rc_path") == "lid":
+        return LEAST + DELIMITER_BYTES
+    if topology.nic.get("transport") == "rc":
+        return HEADERS + (RETH_SIZE if topology.nic.get("rc_recovery") == "selective" else 0) + OVERHEAD_BYTES
+    if topology.nic.get("transport") == "uet":
+        kind = RUD_REQUEST if topology.nic.get("uet_cc") == "nscc" else RUD_CC_REQUEST
+        return PDS_OFFSET + PDS_SIZES[kind] + STANDARD_SIZE + CRC_SIZE + OVERHEAD_BYTES
+    return DATA_PACKET_EXTRA_BYTES + OVERHEAD_BYTES
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from studies.systems import dcqcn, deadlock, hashing, pauses, recovery
+from studies.systems import claims, dcqcn, deadlock, hashing, pauses, recovery
 from studies.systems.gates import GATES
 from studies.systems.row import Row
 
@@ -11,4 +11,6 @@ _ORDER: Final = ("G1", "G2", "G3", "G4", "G5", "E1", "E2", "E4", "E5", "P1", "P2
 _ROWS: Final = {row.id: row for row in (*recovery.ROWS, *hashing.ROWS, *pauses.ROWS, *deadlock.ROWS, *dcqcn.ROWS)}
 ROWS: Final[tuple[Row, ...]] = tuple(_ROWS[name] for name in _ORDER)
 
-__all__ = ["GATES", "ROWS"]
+TABLE: Final = claims.ROWS
+
+__all__ = ["GATES", "ROWS", "TABLE"]

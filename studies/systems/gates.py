@@ -13,8 +13,8 @@ from studies.systems.row import Finding, Row, at_least, seen
 
 SYSTEMS: Final = tuple(bundles.names())
 _MS: Final = 1_000_000
-_SLOW: Final = frozenset({"roce", "roce-40g", "roce-no-pfc"})
-"""Their rates take milliseconds to settle: with its first figures DCQCN climbs some 0.7 Gb/s in each."""
+SLOW: Final = frozenset({"roce", "roce-40g", "roce-no-pfc"})
+"""Systems whose rates take milliseconds to settle: with its first figures DCQCN climbs some 0.7 Gb/s in each."""
 
 
 class Knob(NamedTuple):
@@ -33,6 +33,11 @@ KNOBS: Final[Mapping[str, Knob]] = {
     "roce-40g": Knob("nic", "rp_clamp_tgt_rate", ("always", "after_increase"), "always"),
     "roce-no-pfc": Knob("switch", "data", (8.0, 32.0, 96.0), 32.0),
     "roce-pfc-only": Knob("switch", "pfc_alpha_shift", (1, 3, 6), 3),
+    "ib": Knob("switch", "vl_blocks", (256, 1_024, 2_047), 1_024),
+    "ib-adaptive": Knob("switch", "adaptive", ("off", "flowlet", "packet"), "flowlet"),
+    "uet": Knob("", "evs_per_qp", (4, 16, 128), 128),
+    "uet-rccc": Knob("nic", "uet_speculation_ppt", (0, 1_500, 4_000), 1_500),
+    "uet-reps": Knob("nic", "uet_reps_ring", (2, 8, 64), 8),
     "irn": Knob("nic", "rc_window_bytes", (30_000, 0, 250_000), 0),
 }
 
@@ -65,7 +70,7 @@ def measure_pair(point: Alone) -> Sequence[Finding]:
     """Two NICs send to two others through the same up-link of each plane."""
     system, planes = point
     topology = with_system(fabric("pair", 2, 1, planes=planes), system)
-    warm_ns, watch_ns = (5 * _MS, 50 * _MS) if system in _SLOW else (_MS // 2, 6 * _MS)
+    warm_ns, watch_ns = (5 * _MS, 50 * _MS) if system in SLOW else (_MS // 2, 6 * _MS)
     flows = (Flow(0, 2, 1), Flow(1, 3, 1, start_ns=START_NS + 1_500))
     found = measure(topology, flows, warm_ns, warm_ns + watch_ns)
     at = f"{system}, {planes} {'port' if planes == 1 else 'ports'}"
@@ -82,7 +87,7 @@ def measure_knob(point: Swept) -> Sequence[Finding]:
     at = f"{point.system}, {knob.name} {shown}"
     at += " (profile)" if point.value == knob.profile else ""
     topology = _with(with_system(fabric("knob", 8, 8), point.system), knob, point.value)
-    warm_ns, end_ns = (10 * _MS, 13 * _MS) if point.system in _SLOW else (_MS // 2, 3 * _MS // 2)
+    warm_ns, end_ns = (10 * _MS, 13 * _MS) if point.system in SLOW else (_MS // 2, 3 * _MS // 2)
     every = measure(topology, permutation(topology, 1)[:8], warm_ns, end_ns).shares
     many = [Flow(8 + number, 0, 1) for number in range(7)]
     incast = measure(topology, many, warm_ns, end_ns)
@@ -121,7 +126,9 @@ GATES: Final = (
         "Two NICs send to two others through the only up-link; 6 ms, or 50 ms with DCQCN.",
         (*(Alone(system, 1) for system in SYSTEMS), Alone("mrc", 4)), measure_pair,
         why="MRC is made to spray. On a single path the draw decides which of two flows has more (0.87 to 1.00 over "
-        "four seeds), and time does not even it out: 0.75 from 10 to 30 ms. On four planes they are even. DCQCN "
+        "four seeds), and time does not even it out: 0.75 from 10 to 30 ms. On four planes they are even. UET with the "
+        "same windows is as uneven. RCCC grants at the rate of a receiver's port, and nothing tells it of a link in "
+        "the fabric that two receivers share: what is beyond is trimmed there, and sent again. DCQCN "
         "with the timers that NICs ship with is slow to become fair: 0.953 over the next 75 ms here, and Barre "
         "(USENIX ATC'25, figure 12) has four flows at 400 Gb/s unfair for seconds.",
     ),

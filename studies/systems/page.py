@@ -26,6 +26,9 @@ A comparison is worth something only if every system works as published. So each
 fabric, headers paid; two of its flows share a link; and its published profile stands beside a sweep of the one setting
 that moves its results most.
 """
+SIDE_BY_SIDE: Final = """
+## Side by side
+"""
 ACCEPTANCE: Final = """
 ## Acceptance
 """
@@ -34,10 +37,12 @@ Results = Mapping[str, Sequence[Finding] | str]
 """Row -> what came out, or what it needs that is not there."""
 
 
-def page(gates: Sequence[Row], rows: Sequence[Row], results: Results) -> str:
+def page(table: Sequence[Row], gates: Sequence[Row], rows: Sequence[Row], results: Results) -> str:
     """The whole document."""
-    parts = [HEAD, _summary([*gates, *rows], results), GATES, *(section(row, results[row.id]) for row in gates)]
-    return "".join([*parts, ACCEPTANCE, *(section(row, results[row.id]) for row in rows)])
+    parts = [HEAD, _summary([*table, *gates, *rows], results)]
+    for head, chosen in ((SIDE_BY_SIDE, table), (GATES, gates), (ACCEPTANCE, rows)):
+        parts += [head, *(section(row, results[row.id]) for row in chosen)]
+    return "".join(parts)
 
 
 def verdict(result: Sequence[Finding] | str) -> str:
@@ -61,6 +66,8 @@ def section(row: Row, result: Sequence[Finding] | str) -> str:
     ]
     if isinstance(result, str):
         return "\n".join([*lines, f"Not run: needs {result}.\n"])
+    if row.layout is not None:
+        return "\n".join([*lines, row.layout(result)])
     lines.append("| At | Wanted | Ours | |\n|---|---|---|---|")
     lines += [f"| {one.at} | {one.wanted} | {one.shown} | {_mark(one)} |" for one in result]
     if row.why and not all(finding.held for finding in result):

@@ -88,6 +88,8 @@ class Row:
     """What is missing for it in this version; "" when it can run."""
     why: str = ""
     """The reason, where a finding does not hold."""
+    layout: Callable[[Sequence[Finding]], str] | None = None
+    """How the page shows its findings; None: one line each, with what is wanted."""
 
 
 def _text(value: float, digits: int, unit: str) -> str:

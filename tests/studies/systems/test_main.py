@@ -20,6 +20,7 @@ def three_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (command, laboratory):
         monkeypatch.setattr(module, "ROWS", ROWS)
         monkeypatch.setattr(module, "GATES", ())
+        monkeypatch.setattr(module, "TABLE", ())
 
 
 def test_rows_that_hold_exit_with_0(capsys: pytest.CaptureFixture[str]) -> None:

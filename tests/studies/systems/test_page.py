@@ -1,5 +1,7 @@
 """The page says what was wanted, what came out, and whether it held."""
 
+from dataclasses import replace
+
 from studies.systems.page import page, section, verdict
 from studies.systems.row import Row, near, seen
 
@@ -24,6 +26,12 @@ def test_a_row_shows_its_figures_and_its_reason_only_where_it_fails() -> None:
 
 
 def test_the_page_begins_with_the_verdicts() -> None:
-    text = page((), (ROW,), {"X1": [GOOD]})
+    text = page((), (), (ROW,), {"X1": [GOOD]})
     assert "| X1 | A title | held |" in text
     assert text.index("| X1 |") < text.index("### X1.")
+
+
+def test_a_row_with_a_layout_of_its_own_shows_that() -> None:
+    drawn = replace(ROW, layout=lambda found: f"{len(found)} in all\n")
+    assert "1 in all" in section(drawn, [GOOD])
+    assert "| At |" not in section(drawn, [GOOD])
