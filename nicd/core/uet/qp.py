@@ -70,7 +70,7 @@ class Closing:
         packet = self.peer.template.control(
             self._entropy, CONTROL_CLOSE, flags, self._psn & PSN_MASK_UET, self.pdcid, self._dpdcid
         )
-        self.peer.send(now, self._port, packet)
+        self._uet.controls_sent += self.peer.send(now, self._port, packet)
         self._timer.set(now + (settings.rto_ns << self._tries))
         self._tries += 1
 
@@ -211,13 +211,13 @@ class UetLink(Sharing):
         packet = self.peer.template.control(
             self.planes.any_entropy(now, plane), kind, flags, psn, self.pdcid or self.begin(), third, payload, opaque
         )
-        self.peer.send(now, self.peer.ports.port[plane], packet)
+        self._shared.uet.controls_sent += self.peer.send(now, self.peer.ports.port[plane], packet)
 
     # -- the QP
 
     def window_moved(self) -> None:
-        """A packet may leave now that could not before."""
-        self._board.scheduler.wake(self)
+        """A packet may leave now that could not before, of this QP or of one that shares the window."""
+        self.peer.wake()
 
     def fail(self, now: Instant, status: str, reason: str) -> None:
         """The QP goes to ERROR."""

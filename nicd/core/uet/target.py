@@ -151,7 +151,9 @@ class Target:
 
     def _control(self, now: Instant, kind: int, payload: int) -> bool:
         packet = self.peer.template.control(self._entropy, kind, 0, 0, self.pdcid, self.peer_pdcid, payload)
-        return self.peer.send(now, self._port, packet)
+        sent = self.peer.send(now, self._port, packet)
+        self._uet.controls_sent += sent
+        return sent
 
     # -- requests
 
@@ -174,7 +176,6 @@ class Target:
         if ahead and self.ordered:
             return self._behind_gap(now, port, entropy, flags, psn32, ahead, marked)
         if size < 0:
-            self._stats.trims["last_hop" if last_hop else "path"] += 1
             self._nack(now, port, entropy, flags, NACK_TRIMMED_LAST_HOP if last_hop else NACK_TRIMMED, psn32, marked)
             return TRIMMED
         write = read_write(packet, ses)

@@ -155,6 +155,7 @@ class UetTransport(Transport):
                 return TAKEN
             taken = context.refusals.on_nack(now, field >> 8, psn, spdcid, flags, read_payload_word(packet))
             return TAKEN if taken else stats.drop("ack_of_unsent")
+        stats.acks_received += 1
         if isinstance(context, Closing):
             context.end()
             return TAKEN
@@ -170,7 +171,6 @@ class UetTransport(Transport):
         response = read_response(packet, ses) if following == NEXT_RESPONSE else None
         if not link.initiator.on_ack(now, flags, field, psn, spdcid, cc, response, marked):
             return stats.drop("ack_of_unsent")
-        stats.acks_received += 1
         if marked:
             stats.ecn_echoed += 1
         if cc is not None and cc.kind == CC_CREDIT:
@@ -208,13 +208,13 @@ class UetTransport(Transport):
         if self._grantor is not None and kind in CC_REQUESTS:
             _, wanted = read_credit_target(packet)
             self._grantor.wants(now, target.peer.index, wanted, target.grant)
-        marked = traffic & CE == CE
+        marked, last_hop = traffic & CE == CE, traffic >> 2 == self._last_hop
         if size >= 0:
             stats.data_received += 1
             stats.ecn_marks += marked
-        return target.on_request(
-            now, port, packet, entropy, flags, field, psn, ses, start, size, marked, traffic >> 2 == self._last_hop
-        )
+        else:
+            stats.trims["last_hop" if last_hop else "path"] += 1
+        return target.on_request(now, port, packet, entropy, flags, field, psn, ses, start, size, marked, last_hop)
 
     def _opened(self, now: Instant, port: int, packet: Buffer, head: Head) -> Target | str:
         """The context of a packet that says SYN, opened if there is none; the reason why it cannot be."""
@@ -281,9 +281,11 @@ class UetTransport(Transport):
                 context.asked_to_close(now)
             else:
                 return stats.drop(CONTROL_KIND)
+            self.uet.controls_received += 1
             return TAKEN
         if isinstance(context, Closing) and context.peer.address == source:
             # What the target had sent before it heard of the end.
+            self.uet.controls_received += 1
             return TAKEN
         if not isinstance(context, Target) or context.peer.address != source or context.peer_pdcid != spdcid:
             if kind == CONTROL_CLOSE:
@@ -302,6 +304,7 @@ class UetTransport(Transport):
             self._grantor.repeat(now, context.peer.index)
         else:
             return stats.drop(CONTROL_KIND)
+        self.uet.controls_received += 1
         return TAKEN
 
     def forget_target(self, target: Target) -> None:

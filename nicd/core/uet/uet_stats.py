@@ -40,9 +40,9 @@ NACK_LABELS: Final = {
 """Code -> what a counter calls it. NICs here send no others; those of a stranger count as `OTHER_NACK`."""
 
 COUNTERS: Final = (
-    "closes_asked", "contexts_closed", "contexts_opened", "contexts_refused", "contexts_taken", "credit_requests",
-    "early_packets", "freezes", "grants_received", "planes_left", "responses_refused", "responses_sent",
-    "speculations_stopped", "syn_packets",
+    "closes_asked", "contexts_closed", "contexts_opened", "contexts_refused", "contexts_taken", "controls_received",
+    "controls_sent", "credit_requests", "early_packets", "freezes", "grants_received", "planes_left",
+    "responses_refused", "responses_sent", "speculations_stopped", "syn_packets",
 )  # fmt: skip
 """The attributes of `UetStats` that are plain numbers."""
 
@@ -71,6 +71,9 @@ class UetStats:
         """Responses with an error, sent."""
         self.early_packets = 0
         """Data packets received behind a gap."""
+        self.controls_sent = 0
+        """Control packets: probes, grants, requests for credit, CLOSE and requests for it."""
+        self.controls_received = 0
         self.credit_requests = 0
         """Times that a sender without credit asked for it by a packet of its own."""
         self.grants_received = 0
