@@ -74,7 +74,7 @@ class Sent:
         self.blames = 0
         """How many of them used up a retry."""
         self.silences = 0
-        """How many of them timed out; only these double the time-out."""
+        """How many of them timed out; only these double the time-out, beyond the linear retries."""
         self.state = IN_FLIGHT
         self.cause = ""
         """Why it was judged lost."""

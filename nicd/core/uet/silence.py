@@ -2,8 +2,8 @@
 
 Owns the timer of a QP's sending half and the retry budget. A packet is lost when one that left enough later has
 arrived, when the answer to a probe does not show it, or when nothing was heard of it for an RTO, which doubles with
-each silence. In an ordered context all behind a lost packet goes again too. A loss that a full queue explains blames no
-entropy. UEC PDS (probe, retries), UEC CMS (inferred loss).
+each silence beyond the linear retries. In an ordered context all behind a lost packet goes again too. A loss that a
+full queue explains blames no entropy. UEC PDS (probe, retries), UEC CMS (inferred loss).
 """
 
 from typing import TYPE_CHECKING, Final, Protocol
@@ -191,7 +191,7 @@ class Silence:
             self._watch(now)
 
     def _deadline(self, sent: Sent) -> Instant:
-        return sent.sent_ns + (self._rto_ns << min(sent.silences, DOUBLINGS_MAX))
+        return sent.sent_ns + (self._rto_ns << min(max(0, sent.silences - self._linear), DOUBLINGS_MAX))
 
     def _watch(self, now: Instant) -> None:
         """Ask what has arrived, or for credit, if the silence has lasted long enough; set the timer."""
@@ -200,12 +200,21 @@ class Silence:
         wait_ns = self._tail_ns << min(max(0, self._unanswered - self._linear), DOUBLINGS_MAX)
         since_ns = max(self._heard_ns, self._asked_ns, -1 if oldest is None else oldest.sent_ns)
         wanted = self._link.credit_wanted() if oldest is None else None
+        stuck = oldest is None and wanted is None
+        if stuck and self._planes.usable(self._board.ports.carrier):
+            # What waits leaves as soon as window or credit let it, which wakes the QP; the packet sets the timer.
+            return
         probes = oldest is not None and self._asked_ns <= oldest.sent_ns
-        if (probes or wanted is not None) and now >= since_ns + wait_ns:
+        if (probes or wanted is not None or stuck) and now >= since_ns + wait_ns:
             if self._unanswered > self._budget:
                 self._link.fail(now, STATUS_RETRY_EXCEEDED, "retry_counter_exceeded")
                 return
-            self._ask(now, wanted)
+            if stuck:
+                # No port has carrier: a question would not leave either.
+                self._unanswered += 1
+                self._asked_ns = now
+            else:
+                self._ask(now, wanted)
             since_ns, probes = now, False
         soonest = since_ns + wait_ns if probes or oldest is None else NEVER
         if oldest is not None:

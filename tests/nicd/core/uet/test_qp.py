@@ -108,3 +108,18 @@ def test_a_qp_that_stays_in_set_up_fails_with_a_reason() -> None:
     pipe.command(0, 5, CreateQp(0, 50))
     pipe.run(20_000)
     assert pipe.errors()[0].reason == "setup_timeout_in_init"
+
+
+@pytest.mark.parametrize("control", ["nscc", "rccc", "both"])
+@pytest.mark.parametrize("cwnd", [4_096, 9_000, 30_000])
+def test_qps_that_share_a_window_or_credit_wake_each_other(control: str, cwnd: int) -> None:
+    pipe = Pipe(uet_cc=control, cwnd_bytes=cwnd)
+    pipe.connect(QPN_A + 1, QPN_B + 1)
+    pipe.write(1 << 15)
+    pipe.write(1 << 17, wr_id=2, qpn=QPN_A + 1, offset=1 << 15)
+    for at_ns in range(500, 400_000, 250):
+        pipe.run(at_ns)
+        for qpn in (QPN_A, QPN_A + 1):
+            link = pipe.link(0, qpn)
+            assert link.waiting or not (link.has_packet() and link.open_ports()), "it could send, and nobody asks it"
+    assert [done.status for done in pipe.completions()] == ["ok", "ok"]

@@ -6,6 +6,7 @@ import pytest
 
 from mrcfabric.wire.trim import trim
 from mrcfabric.wire.uet_layout import CONTROL_CREDIT, CONTROL_CREDIT_REQUEST, CONTROL_PROBE, FLAG_RETX
+from nicd.core.commands import SetCarrier
 from tests.nicd.core.uet.pipe import FIRST_PSN, Fate, Pipe, Seen
 
 FIRST = FIRST_PSN
@@ -66,13 +67,42 @@ def test_retries_are_counted_and_then_the_qp_fails(linear: int, exponential: int
     assert [done.status for done in pipe.completions()] == ["retry_exceeded"]
 
 
-def test_time_outs_double() -> None:
-    pipe = Pipe(lambda at_ns, side, seen: False, retry_linear=3, retry_exponential=0)
+@pytest.mark.parametrize(
+    ("linear", "exponential", "due"), [(0, 3, [1, 2, 4]), (3, 0, [1, 1, 1]), (2, 4, [1, 1, 1, 2, 4, 8])]
+)
+def test_time_outs_double_beyond_the_linear_retries(linear: int, exponential: int, due: list[int]) -> None:
+    pipe = Pipe(lambda at_ns, side, seen: False, retry_linear=linear, retry_exponential=exponential)
     pipe.write(100)
     pipe.run(10_000_000)
     at = [arrival for arrival, _, seen in pipe.log if seen.is_data]
     gaps = [later - earlier for earlier, later in itertools.pairwise(at)]
-    assert [round(gap / gaps[0]) for gap in gaps] == [1, 2, 4]
+    assert [round(gap / gaps[0]) for gap in gaps] == due
+
+
+def test_without_a_port_it_waits_ever_longer_and_then_gives_up() -> None:
+    pipe = Pipe(lambda at_ns, side, seen: at_ns < 10_000, retry_linear=2, retry_exponential=3)
+    pipe.write(1 << 18)
+    pipe.command(0, 30_000, SetCarrier(0, 0, False))
+    pipe.run(300_000)
+    looks = []
+    while not pipe.errors() and len(looks) < 50:
+        due_ns = pipe.nics[0].next_timeout()
+        assert due_ns is not None
+        looks.append(due_ns)
+        pipe.run(max(due_ns, pipe.now + 1))
+    assert pipe.errors()[0].reason == "retry_counter_exceeded"
+    assert len(looks) < 10, "none comes again at once"
+
+
+@pytest.mark.parametrize("until_ns", [200_000, 1_000_000])
+def test_when_the_port_is_back_it_goes_on(until_ns: int) -> None:
+    pipe = Pipe(lambda at_ns, side, seen: not 20_000 < at_ns < until_ns)
+    pipe.write(1 << 18)
+    pipe.command(0, 30_000, SetCarrier(0, 0, False))
+    pipe.command(0, until_ns, SetCarrier(0, 0, True))
+    pipe.run(until_ns + 500_000)
+    assert [done.status for done in pipe.completions()] == ["ok"]
+    assert pipe.quiet
 
 
 def test_trims_use_no_retries() -> None:
