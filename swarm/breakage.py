@@ -221,7 +221,7 @@ def _one_way_down(stage: Stage, fault: Fault, at_ns: Instant) -> None:
 
 def _impair(stage: Stage, fault: Fault, at_ns: Instant) -> None:
     topology = stage.fabric.topology
-    plain = topology.nic.get("transport") == "rc" and topology.nic.get("rc_path") != "pinned"
+    plain = topology.nic.get("transport", "mrc") != "mrc" and topology.nic.get("rc_path") != "pinned"
     for kind, figures in ills_of(fault, topology):
         if kind == "black_hole" and plain:
             # Plain packets carry no uSIDs: the fabric refuses what would meet nothing.

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from mrcfabric.rng import PPM, Rng
 from mrcfabric.topology import Topology
+from nicd.compose import nic_settings
+from nicd.core.uet.qp_table import TIMEOUT_UNIT_NS
 from swarm.breakage import KINDS
 from swarm.case import SYSTEMS, Case
 from swarm.draw import draw_faults, draw_flows, one_of, second_lives
@@ -27,13 +29,14 @@ def draw(seed: int) -> Case:
         names = [link.name for link in topology.links()]
         slow = topology.rate_bps // one_of(rng, (2, 4, 10))
         topology = Topology.from_dict({**topology.to_dict(), "link_rates_bps": {one_of(rng, names): slow}})
-    terms = draw_rc_terms if topology.nic.get("transport") == "rc" else draw_terms
+    transport = str(topology.nic.get("transport", "mrc"))
+    terms = {"rc": draw_rc_terms, "uet": draw_uet_terms}.get(transport, draw_terms)
     flows = draw_flows(Rng(STREAM, seed, "flows"), topology, PACKETS_MAX, terms)
     rng = Rng(STREAM, seed, "faults")
     paused = topology.switch.get("lossless") == "pfc"
     hashed = topology.switch.get("forwarding") == "ecmp"
     kinds = {**KINDS, **(PAUSE_KINDS if paused else {}), **(HASH_KINDS if hashed else {})}
-    if topology.nic.get("transport") == "rc":
+    if transport != "mrc":
         kinds = {name: kind for name, kind in kinds.items() if name not in OF_EVS}
     faults = draw_faults(rng, topology, flows, kinds)
     if paused and rng.chance(PPM // 3):
@@ -67,6 +70,22 @@ def draw_rc_terms(rng: Rng, topology: Topology) -> dict[str, dict[str, Any]]:
     if rng.chance(PPM * 2 // 3):
         return {}
     return {side: {"offer": {}, "timers": _timers(rng)} for side in ("a", "b")}
+
+
+def draw_uet_terms(rng: Rng, topology: Topology) -> dict[str, dict[str, Any]]:
+    """The same of UET."""
+    if rng.chance(PPM * 2 // 3):
+        return {}
+    least = (nic_settings(topology).tail_probe_ns // TIMEOUT_UNIT_NS).bit_length()
+    found = {}
+    for side in ("a", "b"):
+        timers: dict[str, Any] = {}
+        if rng.chance(PPM // 3):
+            timers["timeout_exponent"] = min(20, least + rng.below(4))
+        if rng.chance(PPM // 3):
+            timers |= {"retry_linear": rng.below(8), "retry_exponential": rng.below(12)}
+        found[side] = {"offer": {}, "timers": timers}
+    return found
 
 
 def _timers(rng: Rng) -> dict[str, Any]:

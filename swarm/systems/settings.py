@@ -23,11 +23,16 @@ from switchd.core.settings import SwitchSettings
 
 STREAM: Final = "swarm systems"
 """First name of all random streams of this series."""
-STRUCTURE: Final = frozenset({"transport", "rc_path", "rc_recovery", "cc", "rc_data_dscp", "rc_ack_dscp"})
+STRUCTURE: Final = frozenset(
+    {"transport", "uet_mode", "uet_cc", "rc_path", "rc_recovery", "cc", "rc_data_dscp", "rc_ack_dscp"}
+)
 """Knobs that are chosen here and nowhere else."""
 BUNDLES: Final = ("mrc", "roce", "roce", "roce-no-pfc", "roce-pfc-only", "roce-pfc-only", "irn", "roce-40g")
 """What is drawn from, what has pauses more often: they have the most to go wrong. A list of its own, because another
 bundle would change what every seed draws."""
+LATER_BUNDLES: Final[dict[int, tuple[str, ...]]] = {4: ("uet", "uet-rccc", "uet-reps")}
+"""Remainder of a seed by `TURNS` -> what such a seed draws from instead. These systems came later."""
+TURNS: Final = 8
 PLENTY_BYTES: Final = 1 << 34
 
 Knobs: TypeAlias = dict[str, Any]
@@ -36,6 +41,8 @@ Knobs: TypeAlias = dict[str, Any]
 def draw_system(rng: Rng, topology: Topology, seed: int) -> Topology:
     """The same sizes with a system, most often varied."""
     name = one_of(rng, BUNDLES)
+    if (later := LATER_BUNDLES.get(seed % TURNS)) is not None:
+        name = one_of(Rng(STREAM, seed, "bundle"), later)
     tables = read_system(name).tables
     topology = replace(topology, system=name, dscp=tables.get("dscp", {}))
     nic, switch = dict(tables.get("nic", {})), dict(tables.get("switch", {}))
@@ -53,6 +60,8 @@ def draw_system(rng: Rng, topology: Topology, seed: int) -> Topology:
         own_switch = {key: value for key, value in drawn.items() if not isinstance(value, float)}
     if nic.get("transport") == "rc":
         _vary_rc(rng, topology, own_nic, own_switch)
+    if nic.get("transport") == "uet":
+        _vary_uet(rng, topology, own_nic)
     topology = replace(topology, nic=nic, switch=switch)
     _vary_switch(rng, topology, own_switch)
     if switch.get("lossless") == "pfc":
@@ -99,6 +108,34 @@ def _vary_rc(rng: Rng, topology: Topology, nic: Knobs, switch: Knobs) -> None:
         switch["ecn"] = nic["cc"] == "dcqcn" or rng.chance(PPM // 2)
     if rng.chance(PPM // 6):
         nic["rc_path"], switch["forwarding"] = "pinned", "usid"
+
+
+def _vary_uet(rng: Rng, topology: Topology, nic: Knobs) -> None:
+    """Delivery, congestion control, entropies, credits and contexts of UET."""
+    rtt_ns = topology.base_rtt_ns()
+    choices: dict[str, Callable[[], Any]] = {
+        "uet_mode": lambda: one_of(rng, ("rud", "rod")),
+        "uet_cc": lambda: one_of(rng, ("nscc", "rccc", "both", "none")),
+        "uet_path": lambda: one_of(rng, ("oblivious", "bitmap", "reps")),
+        "uet_crc": lambda: one_of(rng, ("crc32", "crc32c", "none")),
+        "uet_penalty_mark": lambda: rng.below(20),
+        "uet_penalty_nack": lambda: rng.below(20),
+        "uet_penalty_timeout": lambda: rng.below(40),
+        "uet_penalty_max": lambda: 1 + rng.below(40),
+        "uet_reps_ring": lambda: 1 + rng.below(20),
+        "uet_reps_explore": lambda: rng.below(40),
+        "uet_reps_freeze_ns": lambda: rng.below(100 * rtt_ns),
+        "uet_reorder_ns": lambda: 1 + rng.below(8 * rtt_ns),
+        "uet_speculation_ppt": lambda: rng.below(4_000),
+        "uet_idle_ppt": lambda: rng.below(3_000),
+        "uet_grant_packets": lambda: 1 + rng.below(20),
+        "uet_contexts_max": lambda: 1 + rng.below(8),
+        "mpr_units": lambda: 1,
+        "sack_bytes": lambda: one_of(rng, (1, 5_000, 40_000)),
+        "retry_linear": lambda: rng.below(8),
+        "retry_exponential": lambda: rng.below(12),
+    }
+    nic |= {key: draw() for key, draw in choices.items() if rng.chance(PPM // 5)}
 
 
 def _vary_switch(rng: Rng, topology: Topology, own: Knobs) -> None:

@@ -1,9 +1,9 @@
 """What must hold at the end of a case of the second series.
 
-Cases whose NICs run MRC are judged as in the first series. RC: every message completes once or its QP is in error for a
-reason that something in the case explains; where nothing breaks, nothing is lost and nobody is impatient, all complete
-and nothing is sent twice. Then the fabric drains: within a bound after the last repair nothing waits anywhere, every
-buffer is empty and nobody is asked to pause.
+Cases whose NICs run MRC are judged as in the first series; `uet_verdict` tells of UET. RC: every message completes once
+or its QP is in error for a reason that something in the case explains; where nothing breaks, nothing is lost and nobody
+is impatient, all complete and nothing is sent twice. Then the fabric drains: within a bound after the last repair
+nothing waits anywhere, every buffer is empty and nobody is asked to pause.
 
 Not required to finish: flows that a mishap ends; go-back-0 while packets go on being lost, which need not ever get
 through; and whatever a pause holds back that nobody ends.
@@ -22,6 +22,7 @@ from swarm.breakage import ended_by, slowest_bps
 from swarm.case import Case, Flow
 from swarm.invariant import InvariantError
 from swarm.messages import Direction
+from swarm.systems import uet_verdict
 from swarm.systems.world import SystemWorld
 from switchd.compose import switch_settings
 
@@ -105,6 +106,9 @@ def held_back(case: Case) -> bool:
 def judge(world: SystemWorld) -> None:
     """Raises InvariantError for the first rule that the end of a case breaks."""
     case = world.case
+    if world.uet:
+        uet_verdict.judge(world)
+        return
     if not is_rc(case):
         verdict.judge(world)
         return
@@ -186,6 +190,8 @@ def at_rest(world: SystemWorld) -> None:
     """Nothing waits. Raises InvariantError."""
     if not world.drained():
         raise InvariantError("rest", "fabric", world.now_ns, "something still waits, or is still paused")
+    if world.uet:
+        uet_verdict.at_rest(world)
     if not is_rc(world.case):
         return
     for name in world.topology.nic_names():
@@ -196,7 +202,9 @@ def at_rest(world: SystemWorld) -> None:
 
 
 def healthy(world: SystemWorld) -> None:
-    """Where nothing breaks and nothing is refused, RC sends nothing twice. Raises InvariantError."""
+    """Where nothing breaks and nothing is refused, RC and UET send nothing twice. Raises InvariantError."""
+    if world.uet:
+        uet_verdict.healthy(world)
     if not is_rc(world.case) or not is_calm(world):
         return
     again, lost, timeouts = (world.total(name) for name in ("retransmits", "packets_lost", "timeouts"))

@@ -16,12 +16,14 @@ from mrcfabric.wire_settings import code_points
 from nicd.core.class_ports import ClassPorts
 from nicd.core.nic import Nic
 from nicd.core.rc.qp import RcLink
+from nicd.core.uet.qp import UetLink
+from nicd.core.uet.target import Target
 from orchestrator.faults.kinds import KINDS as CATALOGUE
 from swarm import anatomy
 from swarm.breakage import Kind
 from swarm.case import Case
 from swarm.messages import Messages
-from swarm.systems import inside
+from swarm.systems import inside, uet_inside
 from swarm.systems.breakage import ALL_KINDS, links_struck
 from swarm.systems.buffers import BufferAccount
 from swarm.systems.hashing import OneWay
@@ -29,6 +31,9 @@ from swarm.systems.pauses import Pauses
 from swarm.systems.rc_account import RcAccount
 from swarm.systems.rc_messages import RcMessages
 from swarm.systems.rc_rules import RcRules
+from swarm.systems.uet_account import UetAccount
+from swarm.systems.uet_messages import UetMessages
+from swarm.systems.uet_rules import PeerGranted, PeerTarget, UetRules
 from swarm.world import Depth, World
 from switchd.compose import switch_settings
 from switchd.core.headroom import exact_headroom
@@ -56,7 +61,14 @@ class SystemWorld(World):
         """The NICs run RC."""
         return self.case.topology.nic.get("transport") == "rc"
 
+    @property
+    def uet(self) -> bool:
+        """The NICs run UET."""
+        return self.case.topology.nic.get("transport") == "uet"
+
     def _truth(self, rng: Rng) -> Messages:
+        if self.uet:
+            return UetMessages(self.case.flows, rng)
         if not self.rc:
             return super()._truth(rng)
         return RcMessages(self.case.flows, rng, str(self.case.topology.nic.get("rc_recovery", "go_back_n")))
@@ -80,7 +92,7 @@ class SystemWorld(World):
         return found
 
     def _nic_checks(self, nic: Nic) -> list[Any]:
-        checks = self._rc_checks(nic) if self.rc else super()._nic_checks(nic)
+        checks = self._rc_checks(nic) if self.rc else self._uet_checks(nic) if self.uet else super()._nic_checks(nic)
         if self._depth.checks and isinstance(inside.board(nic).ports, ClassPorts):
             checks.append(self._pauses(nic))
         return checks
@@ -101,6 +113,41 @@ class SystemWorld(World):
 
         anatomy.look_at_ports(board.ports, on_offer)
         return [account, rules]
+
+    def _uet_checks(self, nic: Nic) -> list[Any]:
+        board = inside.board(nic)
+        anatomy.look_at_memory(board.memory, lambda *placed: self.messages.placed(nic.name, self.now_ns, *placed))
+        if not self._depth.checks:
+            return []
+        account = UetAccount(nic, self.ledger, self._depth.stepwise)
+        rules = UetRules(nic, self._target_of(nic), self._granted_to(nic))
+
+        def on_offer(now: Instant, port: int, packet: bytearray, control: bool) -> None:
+            seen = account.offered(port, packet)
+            if seen is not None:
+                rules.offered(now, seen)
+
+        anatomy.look_at_ports(board.ports, on_offer)
+        return [account, rules]
+
+    def _target_of(self, nic: Nic) -> PeerTarget:
+        def found(link: UetLink) -> Target | None:
+            name = nic_name(link.peer_index)
+            if not link.pdcid or not self.simulator.alive(name):
+                return None
+            return uet_inside.target_of(self.nic(name), nic.config.address, link.pdcid)
+
+        return found
+
+    def _granted_to(self, nic: Nic) -> PeerGranted:
+        index = self.topology.nic_index(nic.name)
+        crashes = any(fault.kind == "nic_crash" for fault in self.case.faults)
+
+        def granted(peer: int) -> int | None:
+            grantor = None if crashes else uet_inside.grantor(self.nic(nic_name(peer)))
+            return None if grantor is None else uet_inside.granted(grantor, index)
+
+        return granted
 
     def _reached(self, link: RcLink) -> int | None:
         name = nic_name(link.peer_index)
@@ -149,6 +196,8 @@ class SystemWorld(World):
         return isinstance(core, LosslessSwitch) and inside.storms(core, port) > 0
 
     def _bounds(self, nic: Nic) -> dict[str, int]:
+        if self.uet:
+            return _uet_bounds(nic)
         if not self.rc:
             return super()._bounds(nic)
         settings = nic.config.settings
@@ -183,3 +232,20 @@ class SystemWorld(World):
             if any(any(port.waiting_packets) or port.held for port in ports):
                 return False
         return True
+
+
+def _uet_bounds(nic: Nic) -> dict[str, int]:
+    settings = nic.config.settings
+    psns = settings.mpr_units * 128
+    return {
+        "Board.events": settings.events_max,
+        "GoodputBins._bins": settings.bins_max,
+        "Initiator._messages": settings.work_requests_max,
+        "Initiator._queue": settings.work_requests_max,
+        "Outstanding.by_psn": psns + 1,
+        "UnderWay._by_id": psns,
+        "Target._whole": psns,
+        "UetTransport._targets": settings.uet_contexts_max,
+        "Reps._ring": settings.uet_reps_ring,
+        "Reps._kept": settings.uet_reps_ring,
+    }

@@ -16,6 +16,8 @@ TIGHT = {"pfc_threshold": "static", "pfc_xoff_bytes": 12_000, "buffer_bytes": 1 
 """Pauses after three packets."""
 MARKED = {"ecn_min_bytes": 1, "ecn_max_bytes": 2, "ecn_max_ppm": 1_000_000}
 """Every packet that leaves another behind is marked."""
+QUICK = {"rc": {"rc_timeout": 7}}
+"""By transport: a shorter patience than the default, which lets cases end soon."""
 DEAD = [Fault("link_down", "h002~p0-t0-1", 12_500)]
 
 
@@ -26,7 +28,7 @@ def fabric(system: str, nic: dict[str, Any] | None = None, switch: dict[str, Any
         PLAIN,
         system=system,
         dscp=tables.get("dscp", {}),
-        nic={**tables["nic"], "rc_timeout": 7, **(nic or {})} if system != "mrc" else nic or {},
+        nic={**tables.get("nic", {}), **QUICK.get(tables.get("nic", {}).get("transport", ""), {}), **(nic or {})},
         switch={**tables["switch"], **(switch or {})},
     )
 

@@ -5,6 +5,7 @@ import json
 
 from mrcfabric import bundles
 from nicd.core.settings_rc import RcKnobs
+from nicd.core.settings_uet import UetKnobs
 from orchestrator.planning.plan import check
 from swarm.case import SYSTEMS, Case
 from swarm.systems.breakage import ALL_KINDS, HASH_KINDS, OF_EVS, PAUSE_KINDS
@@ -31,11 +32,11 @@ def test_every_case_is_legal_and_small() -> None:
         check(case.topology)
         assert case.series == SYSTEMS
         assert 1 <= len(case.flows) <= 8
-        rc = case.topology.nic.get("transport") == "rc"
+        evs = case.topology.nic.get("transport", "mrc") == "mrc"
         paused = case.topology.switch.get("lossless") == "pfc"
         kinds = {fault.kind for fault in case.faults}
         assert kinds <= ALL_KINDS.keys()
-        assert not (rc and kinds & OF_EVS)
+        assert evs or not kinds & OF_EVS
         assert paused or not kinds & PAUSE_KINDS.keys()
 
 
@@ -67,6 +68,6 @@ def test_every_knob_of_these_systems_is_drawn() -> None:
     """Also one that is added tomorrow."""
     nic = {key for case in cases() for key in case.topology.nic}
     switch = {key for case in cases() for key in case.topology.switch}
-    wanted = RcKnobs.__dataclass_fields__.keys() - nic
+    wanted = (RcKnobs.__dataclass_fields__.keys() | UetKnobs.__dataclass_fields__.keys()) - nic
     wanted |= (ForwardingKnobs.__dataclass_fields__.keys() | LosslessKnobs.__dataclass_fields__.keys()) - switch
     assert wanted <= LEFT_ALONE
