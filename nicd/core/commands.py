@@ -180,6 +180,24 @@ class StartManager:
 
 
 @dataclass(slots=True)
+class SetManager:
+    """The subnet managers of this NIC die (not `on`), or those that it is set to run begin anew. Result: `on`. Without
+    effect on a NIC that is set to run none."""
+
+    token: int
+    on: bool
+
+
+@dataclass(slots=True)
+class SetManagerPace:
+    """From now on the subnet managers of this NIC take so long over each answer and trap that comes, one after another;
+    0: no time. Result: `delay_ns`. Without effect on a NIC that runs none."""
+
+    token: int
+    delay_ns: int
+
+
+@dataclass(slots=True)
 class StopManager:
     """Run no subnet manager for a port any more. Result: `port`."""
 
@@ -234,6 +252,8 @@ Command: TypeAlias = (
     | SetImpairment
     | SetPauseStorm
     | SetReceiveRate
+    | SetManager
+    | SetManagerPace
     | StartManager
     | StopManager
     | ProbeLinks

@@ -1,11 +1,14 @@
 """The ports of a NIC on InfiniBand: VLs and credits on each.
 
 Owns what comes in before the transport sees it: flow control packets are obeyed, and a packet takes blocks of the
-port's buffer until the transport has dealt with it, which is at once. `mrcfabric.credit_egress` has the queues and the
-credits, `nicd.core.ports` all that does not depend on them.
+port's buffer until the transport has dealt with it, which is at once, and `nicd.core.credit_holder` lets them go.
+`mrcfabric.credit_egress` has the queues and the credits, `nicd.core.ports` all that does not depend on them.
 
 While packets of the NIC's data wait for credit the port has no room, so that no packet is made for it.
 """
+
+from collections.abc import Callable
+from typing import TypeAlias
 
 from mrcfabric.credit_egress import CreditEgress
 from mrcfabric.credit_egress_config import CreditEgressConfig
@@ -25,6 +28,10 @@ OVERRUN = "credit_overrun"
 NO_VL = "no_vl"
 CREDIT_DROPS = (NO_VL, OVERRUN)
 """Why a packet gets no further than the port: there is no such VL; its sender had no credit for it."""
+
+
+Done: TypeAlias = Callable[[Instant, int, int, int, int], None]
+"""Takes (instant, port, VL, blocks, bytes) of a packet that the transport has dealt with."""
 
 
 class CreditPorts(Ports):
@@ -126,10 +133,11 @@ class CreditPorts(Ports):
 class CreditReceiver:
     """Takes flow control packets out of what comes in, and holds credit for the rest while it is dealt with."""
 
-    __slots__ = ("_drops", "_manage", "_onward", "_ports")
+    __slots__ = ("_done", "_drops", "_manage", "_onward", "_ports")
 
-    def __init__(self, ports: CreditPorts, onward: Receive, manage: Receive, drops: dict[str, int]) -> None:
-        """`manage`: takes packets of a subnet manager and of agents."""
+    def __init__(self, ports: CreditPorts, onward: Receive, manage: Receive, drops: dict[str, int], done: Done) -> None:
+        """`manage`: takes packets of a subnet manager and of agents. `done`: frees the blocks of a packet."""
+        self._done = done
         self._manage = manage
         self._ports = ports
         self._onward = onward
@@ -156,7 +164,7 @@ class CreditReceiver:
         if not ports.taken(now, port, vl, blocks):
             return self._lose(OVERRUN)
         found = self._onward(now, port, packet)
-        ports.freed(now, port, vl, blocks)
+        self._done(now, port, vl, blocks, len(packet))
         return found
 
     def _lose(self, reason: str) -> str:

@@ -13,9 +13,12 @@ from nicd.core.commands import (
     RegisterMemory,
     SetCarrier,
     SetImpairment,
+    SetManager,
+    SetManagerPace,
     SetPauseStorm,
     SetReceiveRate,
 )
+from nicd.core.credit_holder import CreditHolder
 from nicd.core.events import CommandDone, PortChange, Result
 from nicd.core.pause_sender import PauseSender
 from nicd.core.transport import CarryOut, Transport
@@ -26,8 +29,8 @@ class Executor:
 
     __slots__ = ("_board", "_pauses", "_table", "transport")
 
-    def __init__(self, transport: Transport, pauses: PauseSender | None = None) -> None:
-        """`pauses` None: nobody obeys a pause of this NIC."""
+    def __init__(self, transport: Transport, pauses: PauseSender | CreditHolder | None = None) -> None:
+        """`pauses` None: nobody waits for this NIC."""
         self._board = transport.board
         self._pauses = pauses
         self.transport = transport
@@ -38,6 +41,9 @@ class Executor:
             SetImpairment: self._set_impairment,
             SetPauseStorm: self._set_pause_storm,
             SetReceiveRate: self._set_receive_rate,
+            # Where there are subnet managers, `teach` replaces these.
+            SetManager: lambda _now, command: {"on": command.on},
+            SetManagerPace: lambda _now, command: {"delay_ns": command.delay_ns},
             **transport.commands,
         }
 

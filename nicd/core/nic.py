@@ -10,13 +10,14 @@ from typing import Any, Final
 
 from mypy_extensions import mypyc_attr
 
-from mrcfabric.glance import NicRest, port_glance
+from mrcfabric.glance import AskGlance, NicRest, port_glance
 from mrcfabric.node import Input, Rank, Transmit
 from mrcfabric.units import NEVER, Instant
 from mrcfabric.witness import Witness
 from nicd.core.board import Board
 from nicd.core.class_ports import ClassPorts, PauseReceiver
-from nicd.core.commands import StartManager, StopManager
+from nicd.core.commands import SetManager, SetManagerPace, StartManager, StopManager
+from nicd.core.credit_holder import CreditHolder
 from nicd.core.credit_ports import CreditPorts, CreditReceiver
 from nicd.core.execute import Executor
 from nicd.core.nic_witness import NicWitness
@@ -43,7 +44,9 @@ class Nic:
         self._transport = transport = transport_of(config, start_ns)
         self._board: Board = transport.board
         self._pauses: PauseSender | None = None
-        """Asks switches to pause; None: the fabric is not lossless."""
+        """Asks switches to pause; None: they do not do so."""
+        self._holder: CreditHolder | None = None
+        """Keeps credit back; None: not on InfiniBand."""
         self._subnet: SubnetInterface | None = None
         """Answers a subnet manager, and may run one; None: not on InfiniBand."""
         if isinstance(self._board.ports, ClassPorts):
@@ -53,10 +56,14 @@ class Nic:
             # Nothing leaves at the instant at which a core begins.
             self._board.ports.begin(start_ns + 1)
             self._subnet = SubnetInterface(self._board)
-        self._executor = Executor(transport, self._pauses)
+            self._holder = CreditHolder(self._board.timers, self._board.ports)
+        self._executor = Executor(transport, self._holder if self._pauses is None else self._pauses)
         if self._subnet is not None:
             self._executor.teach(StartManager, self._subnet.start_manager)
             self._executor.teach(StopManager, self._subnet.stop_manager)
+            self._executor.teach(SetManager, self._subnet.set_manager)
+            self._executor.teach(SetManagerPace, self._subnet.set_pace)
+            self._subnet.begin(start_ns + 1)
         self._antechamber: Antechamber | None = None
         if self._board.contexts is not None:
             self._board.contexts.known = transport.qps
@@ -144,6 +151,7 @@ class Nic:
                     **egress.counters(self._now),
                     "carrier": carrier >> port & 1,
                     "rate_bps": egress.config.rate_bps,
+                    **({} if self._holder is None else {"withheld": self._holder.withheld[port]}),
                 }
                 for port, egress in enumerate(board.ports.egress)
             },
@@ -171,10 +179,14 @@ class Nic:
         rest = NicRest(
             board.bins.totals(), sum(stats.retransmits.values()), stats.qp_errors, len(self._transport.qps),
             board.ports.carrier, self._transport.ev_rows(), programs,
-            board.ports.pause_glances(self._now), [] if self._pauses is None else self._pauses.glances(),
+            board.ports.pause_glances(self._now), self._asks(),
             self._transport.rc_glance(),
         )  # fmt: skip
         return [port_glance(egress) for egress in board.ports.egress], rest
+
+    def _asks(self) -> list[AskGlance]:
+        asker = self._holder if self._pauses is None else self._pauses
+        return [] if asker is None else asker.glances()
 
     def set_witness(self, witness: Witness | None) -> None:
         """From now on this witness writes down what happens to packets that are followed; None: nobody."""
@@ -255,4 +267,7 @@ class Nic:
             self._arrive = PauseReceiver(ports, receive, self._pause_watch.heard).receive
         elif isinstance(ports, CreditPorts):
             assert self._subnet is not None
-            self._arrive = CreditReceiver(ports, receive, self._subnet.receive, self._board.stats.drops).receive
+            assert self._holder is not None
+            self._arrive = CreditReceiver(
+                ports, receive, self._subnet.receive, self._board.stats.drops, self._holder.done
+            ).receive

@@ -28,6 +28,7 @@ from nicd.core import (
     settings_rc,
     settings_reliability,
     settings_self_probe,
+    settings_sm,
     settings_uet,
 )
 from nicd.core.settings_bounds import BoundKnobs
@@ -40,6 +41,7 @@ from nicd.core.settings_paths import PathKnobs
 from nicd.core.settings_rc import RcKnobs
 from nicd.core.settings_reliability import ReliabilityKnobs
 from nicd.core.settings_self_probe import SELF_PROBE_PERIOD_NS_MIN, SelfProbeKnobs
+from nicd.core.settings_sm import SmKnobs
 from nicd.core.settings_uet import UetKnobs
 
 # MRC 1.0 7.5: the receive window travels in units of this many PSNs.
@@ -57,6 +59,7 @@ _GROUPS: Final = (
     settings_dcqcn,
     settings_uet,
     settings_lid,
+    settings_sm,
 )
 DERIVED: Final[dict[str, float]] = {name: rtts for group in _GROUPS for name, rtts in group.DERIVED.items()}
 """Default of each derived knob, in base RTTs."""
@@ -133,6 +136,7 @@ class TurnsLike(Protocol):
 
 @dataclass(frozen=True)
 class NicSettings(
+    SmKnobs,
     UetKnobs,
     LidKnobs,
     DcqcnKnobs,

@@ -54,6 +54,10 @@ class Aspect(IntEnum):
     """A switch's port: the bytes that a wrong headroom leaves it."""
     HASH = 10
     """A switch: True while it hashes with the common seed."""
+    MANAGER = 11
+    """A NIC: False while its subnet managers are dead."""
+    MANAGER_PACE = 12
+    """A NIC: how long its subnet managers take over each answer, in nanoseconds."""
 
 
 class Spot(NamedTuple):
@@ -81,6 +85,8 @@ WHOLE: Final[Mapping[Aspect, Any]] = {
     Aspect.RECEIVE_RATE: None,
     Aspect.HEADROOM: None,
     Aspect.HASH: False,
+    Aspect.MANAGER: True,
+    Aspect.MANAGER_PACE: 0,
 }
 """The state of each aspect without faults. Every life of a node begins with it."""
 TOLD_WHOLE: Final = frozenset({Aspect.CONTROL, Aspect.PACE})
@@ -108,6 +114,10 @@ def effects(topology: Topology, kind: str, struck: Sequence[str], given: Mapping
             found[Spot(nic, Aspect.STORM, port)] = True
         elif kind == "slow_receiver":
             found[Spot(target, Aspect.RECEIVE_RATE)] = dict(figures)
+        elif kind == "manager_down":
+            found[Spot(target, Aspect.MANAGER)] = False
+        elif kind == "manager_slow":
+            found[Spot(target, Aspect.MANAGER_PACE)] = figures["delay_ns"]
         elif kind == "plane_down":
             for nic in topology.nic_names():
                 found.update(_dark(topology, nic, int(target)))
@@ -175,8 +185,8 @@ def composed(aspect: Aspect, states: Sequence[Any]) -> Any:
     """The state that several faults together give one spot; `states` in the order in which they were injected.
 
     Impairments combine as `Impairment.merged` says. Of wrong marking thresholds the latest wins, but a fault that turns
-    marks off wins over all. The slowest receiver wins, and so does the smallest headroom. A daemon's pace follows from
-    all windows that it is told (`mrcfabric.brake`).
+    marks off wins over all. The slowest receiver and the slowest manager win, and so does the smallest headroom. A
+    daemon's pace follows from all windows that it is told (`mrcfabric.brake`).
     """
     if not states:
         return WHOLE[aspect]
@@ -186,6 +196,8 @@ def composed(aspect: Aspect, states: Sequence[Any]) -> Any:
         return min(states, key=lambda state: state["rate_bps"])
     if aspect is Aspect.HEADROOM:
         return min(states)
+    if aspect is Aspect.MANAGER_PACE:
+        return max(states)
     if aspect is Aspect.ECN:
         return next((state for state in states if state["off"]), states[-1])
     return states[0]
@@ -215,4 +227,6 @@ _ORDERS: Final[Mapping[Aspect, Callable[[int, Any], tuple[str, dict[str, Any]]]]
     Aspect.RECEIVE_RATE: lambda port, state: ("set_receive_rate", state or {"rate_bps": 0, "buffer_bytes": 0}),
     Aspect.HEADROOM: lambda port, state: ("set_headroom", {"port": port, "bytes_max": state}),
     Aspect.HASH: lambda port, state: ("set_hash", {"common": state}),
+    Aspect.MANAGER: lambda port, state: ("set_manager", {"on": state}),
+    Aspect.MANAGER_PACE: lambda port, state: ("set_manager_pace", {"delay_ns": state}),
 }

@@ -112,7 +112,9 @@ KINDS: Mapping[str, Kind] = {
         },
     ),
     "pfc_loss": Kind(
-        Target.LINK, "Pause frames (PFC) are lost; packets pass.", _share(_WHOLE, "Frames lost, per million.")
+        Target.LINK,
+        "Pause frames (PFC), or flow control packets of InfiniBand, are lost; packets pass.",
+        _share(_WHOLE, "Frames lost, per million."),
     ),
     "nth_packet": Kind(
         Target.LINK,
@@ -133,16 +135,16 @@ KINDS: Mapping[str, Kind] = {
     "nic_port_down": Kind(Target.NIC_PORT, "The NIC loses carrier on one port, and says so to its peers."),
     "pause_storm": Kind(
         Target.NIC_PORT,
-        "A broken NIC asks its switch to pause its data class for as long as the fault lasts (PFC). Without effect "
-        "where switches are not lossless.",
+        "A broken NIC asks its switch to pause its data class for as long as the fault lasts (PFC), or grants no more "
+        "credit (InfiniBand). Without effect where switches are not lossless.",
     ),
     "slow_receiver": Kind(
         Target.NIC,
-        "A NIC's host takes packets more slowly than they come, and the NIC pauses its switches (PFC). Without effect "
-        "where switches are not lossless.",
+        "A NIC's host takes packets more slowly than they come, and the NIC pauses its switches (PFC) or keeps credit "
+        "back (InfiniBand). Without effect where switches are not lossless.",
         {
             "rate_bps": FigureKind(None, "How fast it takes them, over all ports.", required=True),
-            "buffer_bytes": FigureKind(262_144, "What its receive buffer holds before it pauses."),
+            "buffer_bytes": FigureKind(262_144, "What its receive buffer holds before that."),
         },
     ),
     "nic_crash": Kind(Target.NIC, "SIGKILL to the NIC's daemon; healed, it starts anew and knows nothing."),
@@ -172,6 +174,16 @@ KINDS: Mapping[str, Kind] = {
         Target.SWITCH,
         "Switches hash flows with one seed, the same for all of them: flows move to other up-links as it begins and "
         "as it ends. Without effect where switches do not hash.",
+    ),
+    "manager_down": Kind(
+        Target.NIC,
+        "The subnet managers that the NIC is set to run (`nic.sm_nics`) die; healed, they begin anew and know nothing. "
+        "Without effect where none runs.",
+    ),
+    "manager_slow": Kind(
+        Target.NIC,
+        "The NIC's subnet managers take long over each answer and trap. Without effect where none runs.",
+        {"delay_ns": FigureKind(10_000_000, "How long, one after another.")},
     ),
     "control_cut": Kind(
         Target.NODE, "The daemon hears nobody and answers nobody on its control channel; data flow as ever."

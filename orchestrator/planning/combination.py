@@ -21,8 +21,10 @@ DEFAULTS: Final[dict[str, Any]] = {
     "nic.rc_data_dscp": 26,
     "nic.rc_recovery": "go_back_n",
     "nic.cc": "dcqcn",
+    "nic.sm_nics": 0,
     "switch.forwarding": "usid",
     "switch.lossless": "off",
+    "switch.routing": "static",
     "switch.pfc_classes": "3",
     "switch.class_strict": "6,7",
     "switch.ecn": True,
@@ -98,6 +100,11 @@ def _lids(chosen: _Chosen) -> Iterator[ConfigError]:
     parts = {"nic.transport": "rc", "nic.rc_path": "lid", "switch.forwarding": "lft", "switch.lossless": "credits"}
     there = [key for key, value in parts.items() if key != "nic.transport" and chosen[key] == value]
     if not there:
+        for key in ("nic.sm_nics", "switch.routing"):
+            if chosen[key] != DEFAULTS[key]:
+                yield ConfigError(
+                    key, "subnet managers are InfiniBand's, which this fabric does not run", "leave it out"
+                )
         return
     for key, value in parts.items():
         if chosen[key] != value:
@@ -106,9 +113,18 @@ def _lids(chosen: _Chosen) -> Iterator[ConfigError]:
     if chosen["nic.rc_recovery"] == "selective":
         what = "selective is an extension of RoCE's packets, and nic.rc_path lid sends InfiniBand's"
         yield ConfigError("nic.rc_recovery", what, "nic.rc_recovery: go_back_n")
+    yield from _manager(chosen)
     if chosen["nic.cc"] != "none":
         where = "nic.cc" if "nic.cc" in chosen.said else "nic.rc_path"
         yield ConfigError(where, f"{chosen['nic.cc']} needs notifications, which InfiniBand has not", "nic.cc: none")
+
+
+def _manager(chosen: _Chosen) -> Iterator[ConfigError]:
+    """Empty tables need somebody who writes them."""
+    managed, count = chosen["switch.routing"] == "sm", chosen["nic.sm_nics"]
+    if managed and not count:
+        what = "tables begin empty with switch.routing sm, and no NIC runs a subnet manager"
+        yield ConfigError("switch.routing", what, "nic.sm_nics: 1, or switch.routing: static")
 
 
 def _path(chosen: _Chosen) -> Iterator[ConfigError]:

@@ -64,12 +64,12 @@ def flat_pauses(core: Mapping[str, Any]) -> dict[str, int]:
 
 def flat_ports(core: Mapping[str, Any]) -> dict[str, int]:
     """`sent.<port>` and `met.<port>`: packets that left a port, and those of them that met a fault of the link.
-    `asked.<port>`: pauses that a port asked for."""
+    `asked.<port>`: pauses that a port asked for, or packets of which it kept the credit back."""
     counts = {}
     for port, told in core["ports"].items():
         counts[f"sent.{port}"] = told["packets"]
         counts[f"met.{port}"] = told["met"]
-        counts[f"asked.{port}"] = told.get("control_frames", 0)
+        counts[f"asked.{port}"] = told.get("control_frames", told.get("withheld", 0))
     return counts
 
 

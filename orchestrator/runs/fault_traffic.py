@@ -28,7 +28,7 @@ Counts: TypeAlias = Mapping[str, int]
 Place: TypeAlias = tuple[str, str]
 """A node and the name of one of its counters: `met.3`, `sent.3`, `asked.3`, `sent`, or of `_OF_SWITCHES`."""
 
-_WITHOUT_TRAFFIC: Final = frozenset({"control_cut", "host_slow"})
+_WITHOUT_TRAFFIC: Final = frozenset({"control_cut", "host_slow", "manager_down", "manager_slow"})
 """Kinds that concern no packet of the fabric."""
 _OF_SWITCHES: Final = frozenset({"drops.frozen", "drops.pfc_headroom", "hashed", "received"})
 """Counters of a switch as a whole."""

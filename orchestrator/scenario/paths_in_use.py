@@ -7,12 +7,14 @@ reading of both as links and nothing else.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Final
 
 from mrcfabric.paths import Destination
 from mrcfabric.rng import Rng
-from mrcfabric.topology import Topology
+from mrcfabric.topology import PortLink, Topology
+from mrcfabric.units import Buffer
 from mrcfabric.wire.roce_layout import RC_WRITE_ONLY
 from mrcfabric.wire.uet_layout import CONTROL_NOOP
 from mrcfabric.wire.uet_templates import UetTemplate
@@ -25,7 +27,9 @@ from nicd.programs.catalogue import part_of
 from nicd.programs.program import Program
 from orchestrator.planning.abilities import has_evs, sprays_entropies
 from switchd.compose import switch_config
+from switchd.core.forwarding import Forwarding
 from switchd.core.forwarding.ecmp import EcmpForwarding
+from switchd.core.forwarding.lft import LftForwarding
 from switchd.core.forwarding.usid import UsidForwarding
 
 _BUILT_IN: Final = 0
@@ -78,18 +82,15 @@ def _ways_by_entropy(
         ports = destination.ports.port
         for choice, port in zip([choice_of(config.settings, rng, len(ports)) for _ in ports], ports, strict=True):
             for entropy in choice.entropies:
-                yield _hashed(topology, name, port, template.control(entropy, CONTROL_NOOP, 0, 0, 0, 0))
+                yield from _routed(topology, name, port, template.control(entropy, CONTROL_NOOP, 0, 0, 0, 0))
 
 
-def _hashed(topology: Topology, name: str, port: int, packet: bytearray) -> tuple[int, int]:
-    """(plane, T1) of a packet that leaves a NIC by a port."""
+def _routed(topology: Topology, name: str, port: int, packet: Buffer) -> Iterator[tuple[int, int]]:
+    """(plane, T1) to which a packet that leaves a NIC by a port may go on."""
     end = topology.ports(name)[port]
-    config = switch_config(topology, end.peer)
-    forwarding = UsidForwarding(config) if config.ecmp is None else EcmpForwarding(config.ecmp)
-    routed = forwarding.route(0, end.peer_port, packet)
-    assert not isinstance(routed, str), "a NIC's own packet has a way"
-    _, plane, path = topology.parse_node(topology.ports(end.peer)[routed[0]].peer)
-    return plane, path
+    for uplink in _ports(topology, end, packet):
+        _, plane, path = topology.parse_node(topology.ports(end.peer)[uplink].peer)
+        yield plane, path
 
 
 def _ways_of_rc(
@@ -104,7 +105,23 @@ def _ways_of_rc(
             _connect(transport, other, other.ranks.index(nic))
     for turn in range(program.qps):
         ways = transport.find(program.qpn(receiver, turn)).link.ways
-        yield _hashed(topology, name, ways.port, ways.data().make(RC_WRITE_ONLY, 0, b"", dma_len=0))
+        yield from _routed(topology, name, ways.port, ways.data().make(RC_WRITE_ONLY, 0, b"", dma_len=0))
+
+
+def _ports(topology: Topology, end: PortLink, packet: Buffer) -> Sequence[int]:
+    """Ports by which the T0 at the end of a NIC's cable sends its packet: with adaptive routing all up-links."""
+    tables = replace(topology, switch={**topology.switch, "routing": "static"})
+    config = switch_config(tables, end.peer)
+    forwarding: Forwarding
+    if config.lft is not None:
+        if config.lft.adaptive != "off":
+            return config.lft.group
+        forwarding = LftForwarding(config.lft, len(config.ports))
+    else:
+        forwarding = UsidForwarding(config) if config.ecmp is None else EcmpForwarding(config.ecmp)
+    routed = forwarding.route(0, end.peer_port, packet)
+    assert not isinstance(routed, str), "a NIC's own packet has a way"
+    return (routed[0],)
 
 
 def _connect(transport: RcTransport, program: Program, rank: int) -> None:

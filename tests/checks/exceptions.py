@@ -16,6 +16,7 @@ UNTWINNED: Final[dict[str, str]] = {
     "nicd/core/settings_dcqcn.py": "knobs only; test_settings shows defaults, bounds and relations",
     "nicd/core/settings_rc.py": "knobs only; test_settings shows defaults, bounds and relations",
     "nicd/core/settings_lid.py": "knobs only; test_settings shows defaults, bounds and relations",
+    "nicd/core/settings_sm.py": "knobs only; test_settings shows defaults, bounds and relations",
     "nicd/core/settings_host.py": "knobs only; test_settings shows defaults, bounds and relations",
     "nicd/core/settings_congestion.py": "knobs only; test_settings shows defaults, bounds and relations",
     "nicd/core/settings_onchip.py": "knobs only; test_settings shows defaults, bounds and relations",

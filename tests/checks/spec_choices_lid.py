@@ -57,6 +57,14 @@ LID = (
         _of(SWITCH, "routing"),
     ),
     Choice(
+        "Who manages a subnet, and how often it looks",
+        OPTION,
+        "As opensm: a light sweep every 10 s, four requests out, each asked again after 200 ms, at most three times; a "
+        "standby asks every 10 s and takes over after four polls in vain. The first NICs run managers, as many as "
+        "`sm_nics` says, one for each plane's subnet; managers that begin together sort themselves out by their GUIDs.",
+        _of(NIC, "sm_nics", "sm_sweep_ns", "sm_timeout_ns", "sm_retries", "sm_outstanding", "sm_poll_ns", "sm_polls"),
+    ),
+    Choice(
         "Adaptive routing",
         UNKNOWN,
         "Off. Per packet a T0 takes the up-link whose wire is free soonest, of equals the next one in turn; by "

@@ -20,8 +20,8 @@ FOLDERS: Final[dict[str, str]] = {
         uet_layout uet_templates usid vcrc
         """,
     "nicd/core": """
-        board class_ports credit_ports ev_state lag memory message nic onchip pause_sender pause_watch ports qp_state
-        scheduler stamps stats timers transport transports widths
+        board class_ports credit_holder credit_ports ev_state lag memory message nic onchip pause_sender pause_watch
+        ports qp_state scheduler stamps stats timers transport transports widths
         """,
     "nicd/core/congestion": "lateness nscc nscc_constants open_window plane_windows window",
     "nicd/core/mrc": """

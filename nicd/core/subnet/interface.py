@@ -36,11 +36,14 @@ from mrcfabric.wire.smp import (
 )
 from mrcfabric.wire.smp_attributes import NodeInfo, PortInfo
 from nicd.core.board import Board
-from nicd.core.commands import StartManager, StopManager
+from nicd.core.commands import SetManager, SetManagerPace, StartManager, StopManager
 from nicd.core.events import Result
 from nicd.core.stats import TAKEN
 from nicd.core.subnet.manager import ManagerConfig, SubnetManager
+from nicd.core.timers import Timer
 
+_FIGURES: Final = ("sweep_ns", "timeout_ns", "retries", "outstanding", "poll_ns", "polls")
+"""Of a manager that are settings of the NIC."""
 BAD_SMP: Final = "smp"
 """Why a directed-route packet is dropped: it is broken, or not for this NIC."""
 
@@ -48,7 +51,7 @@ BAD_SMP: Final = "smp"
 class SubnetInterface:
     """The management of one NIC."""
 
-    __slots__ = ("_board", "_guid", "managers", "traps")
+    __slots__ = ("_begin", "_board", "_delay_ns", "_guid", "managers", "traps")
 
     def __init__(self, board: Board) -> None:
         self._board = board
@@ -57,7 +60,24 @@ class SubnetInterface:
         """By port: the manager of the subnet behind it."""
         self.traps = 0
         """Traps that its managers have heard."""
+        self._delay_ns = 0
+        """How long its managers take over what comes."""
+        self._begin = Timer(board.timers, self._start_own)
         board.stats.drops.setdefault(BAD_SMP, 0)
+
+    @property
+    def own(self) -> bool:
+        """Whether this NIC is set to run managers."""
+        return self._board.config.index < self._board.settings.sm_nics
+
+    def begin(self, at_ns: Instant) -> None:
+        """Start the managers that this NIC is set to run, at that instant."""
+        if self.own:
+            self._begin.set(at_ns)
+
+    def _start_own(self, now: Instant) -> None:
+        for port in range(self._board.ports.count):
+            self.start_manager(now, StartManager(0, port))
 
     def receive(self, now: Instant, port: int, packet: Buffer) -> str:
         """Take a directed-route packet from a port. Returns what became of it."""
@@ -72,7 +92,7 @@ class SubnetInterface:
             manager = self.managers.get(port)
             if manager is None:
                 return self._board.stats.drop(BAD_SMP)
-            manager.heard(now, smp)
+            manager.queue.take(now, smp)
             return TAKEN
         if smp.method not in (GET, SET):
             return self._board.stats.drop(BAD_SMP)
@@ -87,7 +107,7 @@ class SubnetInterface:
         if manager is None or not own or (smp.method, smp.attribute) != (TRAP, NOTICE):
             return self._board.stats.drop(BAD_SMP)
         self.traps += 1
-        manager.changed(now)
+        manager.queue.take(now, smp)
         return TAKEN
 
     def start_manager(self, now: Instant, command: StartManager) -> Result:
@@ -95,11 +115,8 @@ class SubnetInterface:
         config = self._board.config
         self._check(command.port)
         lmc = config.settings.lid_lmc
-        given = {
-            name: value
-            for name in ("sweep_ns", "timeout_ns", "retries", "outstanding", "priority", "poll_ns", "polls")
-            if (value := getattr(command, name)) is not None
-        }
+        given = {name: getattr(config.settings, f"sm_{name}") for name in _FIGURES}
+        given |= {name: value for name in (*_FIGURES, "priority") if (value := getattr(command, name)) is not None}
         try:
             figures = ManagerConfig(
                 command.port, self._guid, base_lid(config.index, lmc), lmc, base_lid(config.paths.nics, lmc), **given
@@ -109,8 +126,27 @@ class SubnetInterface:
         self._stop(command.port)
         manager = SubnetManager(figures, self._board.timers, self._send, self._board.tell)
         self.managers[command.port] = manager
+        manager.queue.delay_ns = self._delay_ns
         manager.start(now)
         return {"port": command.port}
+
+    def set_manager(self, now: Instant, command: SetManager) -> Result:
+        """`SetManager`."""
+        self._begin.cancel()
+        for port in list(self.managers):
+            self._stop(port)
+        if command.on and self.own:
+            self._start_own(now)
+        return {"on": command.on}
+
+    def set_pace(self, now: Instant, command: SetManagerPace) -> Result:
+        """`SetManagerPace`."""
+        if command.delay_ns < 0:
+            raise RefusedError(f"a delay of {command.delay_ns} ns; from 0 on")
+        self._delay_ns = command.delay_ns
+        for manager in self.managers.values():
+            manager.queue.delay_ns = command.delay_ns
+        return {"delay_ns": command.delay_ns}
 
     def stop_manager(self, now: Instant, command: StopManager) -> Result:
         """`StopManager`."""

@@ -35,11 +35,13 @@ from mrcfabric.wire.smp import (
     SM_INFO,
     SWITCH,
     SWITCH_INFO,
+    TRAP,
     Smp,
     request,
 )
 from mrcfabric.wire.smp_attributes import NodeInfo, PortInfo, SmInfo, SwitchInfo
 from nicd.core.events import NicEvent, SubnetSwept
+from nicd.core.subnet.answer_queue import AnswerQueue
 from nicd.core.subnet.routes import Node, blocks, tables
 from nicd.core.timers import Timer, Timers
 
@@ -112,6 +114,8 @@ class SubnetManager:
         self.requests = 0
         self.unanswered = 0
         self.blocks_written = 0
+        self.queue = AnswerQueue(timers, self._deal)
+        """What comes for the manager: `take` it there."""
         self._found: dict[int, Node] = {}
         self._lids: dict[int, int] = {}  # what switches are called
         self._strangers: set[int] = set()  # switches that do not know their LID, or this manager
@@ -154,9 +158,16 @@ class SubnetManager:
         """Ask nothing more."""
         for timer in (self._late, self._next, self._poll):
             timer.cancel()
+        self.queue.clear()
         self._waiting.clear()
         self._out.clear()
         self._over = None
+
+    def _deal(self, now: Instant, smp: Smp) -> None:
+        if smp.method == TRAP:
+            self.changed(now)
+        else:
+            self.heard(now, smp)
 
     def changed(self, now: Instant) -> None:
         """Something in the subnet is said to have changed."""

@@ -12,8 +12,10 @@ from mrcfabric.wire.smp import GET, NODE_INFO, request
 from mrcfabric.wire.smp import encode as encode_smp
 from nicd.compose import nic_config
 from nicd.core.class_ports import ports_of
+from nicd.core.credit_holder import CreditHolder
 from nicd.core.credit_ports import NO_VL, OVERRUN, CreditPorts, CreditReceiver
 from nicd.core.stats import TAKEN
+from nicd.core.timers import Timers
 from tests.support.credit_link import ib_packet
 
 CONFIG = CreditEgressConfig(rate_bps=8_000_000_000, delay_ns=100, overhead_bytes=0, blocks=(20, 20), frame_blocks=1)
@@ -60,7 +62,7 @@ def test_what_comes_in_is_granted_again_when_the_nic_has_dealt_with_it() -> None
         seen.append(made._credited[port].credits.held[1])
         return TAKEN
 
-    receiver = CreditReceiver(made, onward, onward, {})
+    receiver = CreditReceiver(made, onward, onward, {}, CreditHolder(Timers(), made).done)
     assert receiver.receive(1_000, 0, ib_packet(130, 1)) == TAKEN
     assert seen == [3]
     made.run(2_000)
@@ -70,7 +72,7 @@ def test_what_comes_in_is_granted_again_when_the_nic_has_dealt_with_it() -> None
 
 def test_what_it_does_not_take_itself_goes_on_or_has_a_reason() -> None:
     made, drops = ports(), dict[str, int]()
-    receiver = CreditReceiver(made, lambda *_: "onward", lambda *_: "managed", drops)
+    receiver = CreditReceiver(made, lambda *_: "onward", lambda *_: "managed", drops, CreditHolder(Timers(), made).done)
     assert receiver.receive(1_000, 0, encode(NORMAL, 0, 0, 30)) == TAKEN
     assert receiver.receive(1_000, 0, encode(NORMAL, 5, 0, 30)) == "onward"
     assert receiver.receive(1_000, 0, ControlFrame(b"nonsense")) == "onward"

@@ -149,3 +149,38 @@ def test_lost_pauses_cost_packets_and_no_message(share_ppm: int) -> None:
     assert lost > 0
     fabric.run(30_000_000)
     assert fabric.counters("h000")["bytes_placed"] == 3 << 19
+
+
+# InfiniBand.
+
+
+def credited(kind: str, target: str, until: int = 400_000, **figures: Any) -> tuple[Run, Run]:
+    """A run of InfiniBand with this fault for some time, and one without it."""
+    shape = replace(
+        SHAPE, nic={"transport": "rc", "rc_path": "lid", "cc": "none", "rc_timeout": 9},
+        switch={"forwarding": "lft", "lossless": "credits", "vl_blocks": 260},
+    )  # fmt: skip
+    return (
+        Run(once(kind, target, at_ns=1, until_ns=300_000, **figures), until=until, shape=shape),
+        Run(until=until, shape=shape),
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "target", "figures"),
+    [("pause_storm", "h001:0", {}), ("slow_receiver", "h001", {"rate_bps": 10**9, "buffer_bytes": 20_000})],
+)
+def test_a_nic_that_keeps_credit_back_gets_less_and_loses_nothing(kind: str, target: str, figures: Any) -> None:
+    faulty, healthy = credited(kind, target, until=290_000, **figures)
+    assert any(port["withheld"] for port in faulty.nic("h001")["ports"].values())
+    assert faulty.nic("h001")["bytes_placed"] < healthy.nic("h001")["bytes_placed"] == healthy.size
+    assert faulty.sum("retransmits") == faulty.sum("qp_errors") == 0
+    later, _ = credited(kind, target, until=2_000_000, **figures)
+    assert later.nic("h001")["bytes_placed"] == healthy.size, "what it kept back is granted in the end"
+
+
+@pytest.mark.parametrize("share_ppm", [300_000, 1_000_000])
+def test_lost_flow_control_packets_make_a_link_wait_and_lose_nothing(share_ppm: int) -> None:
+    faulty, healthy = credited("pfc_loss", "h001~p0-t0-1", until=2_000_000, share_ppm=share_ppm)
+    assert faulty.sum("retransmits") == faulty.sum("qp_errors") == 0
+    assert faulty.nic("h001")["bytes_placed"] == healthy.nic("h001")["bytes_placed"] == healthy.size

@@ -24,10 +24,11 @@ from tests.support.runs import simulated
 
 SYSTEMS: Final = bundles.names()
 OF_SWITCHES: Final = {name: read_system(name).tables["switch"] for name in SYSTEMS}
-LOSSLESS: Final = tuple(name for name in SYSTEMS if OF_SWITCHES[name].get("lossless") == "pfc")
+LOSSLESS: Final = tuple(name for name in SYSTEMS if OF_SWITCHES[name].get("lossless") in ("pfc", "credits"))
 NOT_LOSSLESS: Final = tuple(name for name in SYSTEMS if name not in LOSSLESS)
-SOME: Final = corners(SYSTEMS, "mrc", "roce", "irn")
-"""One that sprays, one that pauses, one that does neither."""
+WITHOUT_PAUSES: Final = tuple(name for name in SYSTEMS if OF_SWITCHES[name].get("lossless") != "pfc")
+SOME: Final = corners(SYSTEMS, "mrc", "roce", "irn", "ib")
+"""One that sprays, one that pauses, one that does neither, and one with credits."""
 WITHOUT_USIDS: Final = tuple(name for name in SYSTEMS if name != "mrc")
 HEAD: Final = """
 name: kinds
@@ -82,6 +83,8 @@ WORDS: Final[Mapping[str, str]] = {
     "host_cut_off": "selector: {hosts: vm2}",
     "host_partition": "selector: {hosts: vm1~vm2}",
     "host_slow": "cpu: 50%, selector: {hosts: vm2}",
+    "manager_down": "selector: {nodes: h000}",
+    "manager_slow": "delay: 1ms, selector: {tier: nic}",
 }
 """What to say of a kind; of all others: links between T0s and T1s."""
 FIRST: Final = ("nth_packet",)
@@ -98,8 +101,8 @@ NOTHING_TO_ACT_ON: Final[Mapping[str, tuple[str, ...]]] = {
     "pfc_loss": NOT_LOSSLESS,
     "trimming_off": tuple(name for name in SYSTEMS if not OF_SWITCHES[name].get("trim", True)),
     "ecn_misconfigured": tuple(name for name in SYSTEMS if not OF_SWITCHES[name].get("ecn", True)),
-    "wrong_headroom": NOT_LOSSLESS,
-    "polarised_hash": ("mrc",),
+    "wrong_headroom": WITHOUT_PAUSES,
+    "polarised_hash": ("mrc", "ib", "ib-adaptive"),
 }
 """Kind -> the systems in which no packet meets it."""
 REFUSED: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
@@ -136,7 +139,7 @@ async def carried_out(system: str, kinds: list[str]) -> Recording:
     met = {one.fault.id: one.met_packets for one in recording.faults}
     assert sorted(met) == sorted(kinds)
     for kind in kinds:
-        if kind in ("control_cut", "host_slow"):
+        if kind in ("control_cut", "host_slow", "manager_down", "manager_slow"):
             assert met[kind] is None
         else:
             assert bool(met[kind]) != (system in NOTHING_TO_ACT_ON.get(kind, ())), (kind, met[kind])
