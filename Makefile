@@ -46,7 +46,7 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: setup
+bench: cores
 	$(BIN)/python -m bench
 
 # Inputs made to break the decoders and the cores, SECONDS for all targets together or for TARGET alone; see fuzz/.

@@ -2,7 +2,8 @@
 
 The time is that of the command as a user types it, interpreter and imports included: it returns when every daemon is
 ready. Then every node's metrics are fetched once, as Prometheus would, and the kernel is asked for memory, shared pages
-divided among those who share them. `mrcfabric down` must leave no process.
+divided among those who share them. `mrcfabric down` must leave no process. Fabrics of 100 and of 512 daemons are only
+started and ended, in the packing that `auto` takes for them.
 """
 
 import json
@@ -19,6 +20,12 @@ from bench.measure import Figure, rounded
 from bench.processes import by_kind, pss_mb
 
 RUNS = 3
+LARGE_RUNS = 2
+LARGE = {
+    100: {"planes": 8, "t0": 4, "t1": 4, "nics-per-t0": 9},
+    512: {"planes": 8, "t0": 16, "t1": 16, "nics-per-t0": 16},
+}
+"""Options of `up` for so many daemons."""
 GONE_WALL_S = 10.0
 COMMAND = Path(sys.executable).with_name("mrcfabric")
 
@@ -58,16 +65,16 @@ def _gone(pids: set[int]) -> bool:
     return False
 
 
-def launched(pack: str) -> dict[str, float]:
-    """Up, scrape, weigh, down, once."""
+def launched(pack: str, *shape: str, weigh: bool = True) -> dict[str, float]:
+    """Up, scrape, weigh, down, once; `shape`: options of `up`, by default the demo's fabric."""
     with tempfile.TemporaryDirectory(prefix="mrcbench-") as folder:
         run_dir = Path(folder) / "run"
         started_s = time.monotonic()
-        mrcfabric("up", "--detach", "--pack", pack, "--run-dir", str(run_dir))
+        mrcfabric("up", "--detach", "--pack", pack, *shape, "--run-dir", str(run_dir))
         seconds = time.monotonic() - started_s
         try:
             state = json.loads((run_dir / "state.json").read_text())
-            found = {"seconds": seconds, "daemons": len(state["nodes"]), **_weigh(state)}
+            found = {"seconds": seconds, "daemons": len(state["nodes"]), **(_weigh(state) if weigh else {})}
         finally:
             started_s = time.monotonic()
             mrcfabric("down", "--run-dir", str(run_dir))
@@ -78,11 +85,22 @@ def launched(pack: str) -> dict[str, float]:
     return found
 
 
+def _large(daemons: int) -> Figure:
+    """Seconds until so many daemons are ready. Raises RuntimeError if the shape has another number of them."""
+    shape = [word for name, count in LARGE[daemons].items() for word in (f"--{name}", str(count))]
+    runs = [launched("auto", *shape, weigh=False) for _ in range(LARGE_RUNS)]
+    if {round(one["daemons"]) for one in runs} != {daemons}:
+        raise RuntimeError(f"{runs[0]['daemons']:.0f} daemons were ready, not {daemons}")
+    return Figure(tuple(one["seconds"] for one in runs))
+
+
 def run() -> dict[str, Any]:
-    """Section `launch`: a process per daemon, and once packed by plane and by cores."""
+    """Section `launch`: a process per daemon, once packed by plane and by cores, and many daemons."""
     runs = [launched("none") for _ in range(RUNS)]
     figures = {name: Figure(tuple(one[name] for one in runs)) for name in runs[0]}
     packed, cores = launched("plane"), launched("cores")
+    large = {f"seconds_{daemons}": _large(daemons) for daemons in LARGE}
+    figures |= large
     return {
         **{name: rounded(figure.median) for name, figure in figures.items()},
         "seconds_packed": rounded(packed["seconds"]),

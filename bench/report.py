@@ -72,6 +72,8 @@ HEADLINES = (
     Headline("launch.pss_mb_per_switch", "memory of a switch daemon after a scrape", "MB", 6, less_is_better=True),
     Headline("launch.seconds_packed", "the same, packed by plane", "s", less_is_better=True),
     Headline("launch.seconds_cores", "the same, packed by cores", "s", less_is_better=True),
+    Headline("launch.seconds_100", "until 100 daemons are ready, in the packing of auto", "s", None, True, 1),
+    Headline("launch.seconds_512", "until 512 daemons are ready, in the packing of auto", "s", None, True, 6),
     Headline("launch.pss_mb_per_nic", "memory of a NIC daemon after a scrape", "MB", less_is_better=True),
     Headline("hosts.daemons", "daemons launched over four hosts", ""),
     Headline("hosts.first_seconds", "from the command to every daemon ready, first start", "s", 10, True),
