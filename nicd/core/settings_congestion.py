@@ -34,7 +34,8 @@ class CongestionKnobs:
     base_rtt_compared: bool = True
     """A plane whose shortest round trips are longer than those of another plane to the same destination, while nothing
     is marked or trimmed there, is longer, and so are its base RTT and its largest window. False: the base RTT follows
-    lower samples only, as published, and a plane that is longer than `base_rtt_ns` says carries a part of its rate."""
+    lower samples only, as published, and a plane that is longer than `base_rtt_ns` says carries a part of its rate.
+    Nor are ways back compared then: see `reverse_lag_ns`."""
     cwnd_bytes: int = 0
     """First window per destination, and with "fixed" the only one; planes with contexts of their own share it by their
     rates. Default: 1.5 times the bandwidth-delay product, as published, or `max_cwnd_bytes`; a flow alone then has its

@@ -93,7 +93,9 @@ class PathKnobs:
     reverse_lag_ns: int = 0
     """A plane whose probes, or our own data, take so much longer than those of the quickest plane carries no
     acknowledgements while others do: they would make packets of all planes look late, and hold the windows of all.
-    Default half a base RTT: windows hold half a bandwidth-delay product beyond one."""
+    Default half a base RTT: windows hold half a bandwidth-delay product beyond one. Half of it is enough where it is
+    the average over acknowledgements that come back by one port, against those by another
+    (`nicd.core.congestion.ways_back`)."""
     reverse_silent_probes: int = 1
     """After so many probes of a plane's EV in use in a row without an answer the plane is in doubt: acknowledgements
     leave it out, until something comes through on it again. Of planes that are all in doubt none is left out: their

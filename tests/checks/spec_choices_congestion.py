@@ -27,6 +27,14 @@ CONGESTION = (
         _of(NIC, "base_rtt_compared"),
     ),
     Choice(
+        "A round trip whose acknowledgement came back on a slow plane",
+        DEVIATION,
+        "Tells the window nothing. An acknowledgement waits for the packet on the wire, at a quarter of the rate as "
+        "long as for four at each hop; the plane of the packet has no queue (`nicd/core/congestion/ways_back.py`). Our "
+        "own acknowledgements leave such a plane out, too.",
+        _of(NIC, "base_rtt_compared", "reverse_lag_ns"),
+    ),
+    Choice(
         "The constants of NSCC, for a NIC of several planes and a base RTT that is not 12 us",
         UNKNOWN,
         "Derived: BDP of the planes that a context serves, b = target / base RTT "

@@ -80,6 +80,21 @@ def test_one_of_eight_planes_that_dies_under_full_windows_ends_no_qp() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("rate", "part", "least"),
+    [
+        (25, Fraction(1, 10), 0.9),
+        pytest.param(25, Fraction(1, 4), 0.92, marks=pytest.mark.long),
+        pytest.param(10, Fraction(1, 4), 0.75, marks=pytest.mark.long),
+    ],
+)
+def test_acknowledgements_on_a_slow_plane_do_not_slow_the_other(rate: int, part: Fraction, least: float) -> None:
+    made = topology(2, rate_bps=rate * 10**9)
+    row = measure(made, across(made), [slow(made, 0, part, range(4))])
+    assert row.ratio >= least, row
+
+
+@pytest.mark.slow
 @pytest.mark.long
 def test_a_plane_that_turns_out_to_be_longer_carries_its_part_beside_one_other() -> None:
     made = topology(2)

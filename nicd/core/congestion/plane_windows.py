@@ -20,6 +20,7 @@ from typing import Final
 
 from mrcfabric.units import NEVER, Instant
 from nicd.core.congestion.policies import window_towards
+from nicd.core.congestion.ways_back import WaysBack
 from nicd.core.congestion.window import CongestionWindow, Policy, WindowSetup
 from nicd.core.settings import NicSettings
 from nicd.core.stats import NicStats
@@ -29,6 +30,8 @@ NO_PLANE: Final = -1
 """Plane of an acknowledgement that no single packet has caused."""
 _SPAN_RTTS: Final = 8
 """The shortest round trips of planes are compared once in so many base RTTs: queues come and go in that time."""
+_FRESH_RTTS: Final = 32
+"""What was not heard of for so many base RTTs is no way back to compare with."""
 _SAMPLES_LEAST: Final = 4
 """Fewer round trips than this say nothing about a plane: its samples then carry over into the next span."""
 _FEW: Final = 4
@@ -44,7 +47,7 @@ class PlaneWindows:
     __slots__ = (
         "_acked", "_alone", "_busy", "_compares", "_covers", "_extra_ns", "_least_ns", "_left_ns", "_margin_ns", "_mtu",
         "_number", "_pacers", "_reverse_lag_ns", "_rto_ns", "_samples", "_seen_ns", "_sent_ns", "_span_end_ns",
-        "_span_ns", "_wake", "contexts", "delivered_ns", "longer", "of", "open",
+        "_span_ns", "_wake", "back", "contexts", "delivered_ns", "longer", "of", "open",
     )  # fmt: skip
 
     def __init__(
@@ -98,6 +101,9 @@ class PlaneWindows:
         self._extra_ns = [0] * count
         """What each context was told by `on_longer`."""
         self._reverse_lag_ns = settings.reverse_lag_ns
+        # A mean of many is surer than one answer: half of the lag is enough.
+        margin_ns = settings.reverse_lag_ns // 2 if self._compares else NEVER
+        self.back = WaysBack(len(rates), margin_ns, _FRESH_RTTS * settings.base_rtt_ns)
         self.longer = 0
         """Bit p: plane p is so much longer than another that acknowledgements on it would arrive too late."""
         self._busy = 0

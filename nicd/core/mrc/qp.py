@@ -255,7 +255,7 @@ class Link(Sender):
         self.requestor.post(now, work, region, region.read(work.local_va, work.length))
         self._board.scheduler.wake(self)
 
-    def on_sack(self, now: Instant, sack: tuple[int, ...], rtx: bool = False) -> bool:
+    def on_sack(self, now: Instant, sack: tuple[int, ...], rtx: bool = False, port: int = -1) -> bool:
         """Take a SACK as `read_sack` returns it; `rtx`: a retransmission caused it. False: nonsense, dropped."""
         m, pr, ack_offset, entropy, cack, mpr, sack_offset, bitmap, stamp, ooo_count, restore, penalty, received = sack
         marked = m == M_SKIP_ONCE
@@ -265,7 +265,7 @@ class Link(Sender):
         # A probe's mark concerns only the probe's path, on which perhaps no data is sent.
         good = self.requestor.on_sack(
             now, cack, None if pr else ack_offset, sack_offset, bitmap, marked and not pr, stamp, rtx,
-            restore << 7 | penalty, None if pr else index, ooo_count,
+            restore << 7 | penalty, None if pr else index, ooo_count, port,
         )  # fmt: skip
         if not good:
             return False

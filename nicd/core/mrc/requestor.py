@@ -257,9 +257,9 @@ class Requestor:
 
     def on_sack(
         self, now: Instant, cack24: int, ack_offset: int | None, sack_offset: int, bitmap: int, marked: bool,
-        stamp: int = 0, rtx: bool = False, penalty: int = 0, ev: int | None = None, held: int = -1,
+        stamp: int = 0, rtx: bool = False, penalty: int = 0, ev: int | None = None, held: int = -1, port: int = -1,
     ) -> bool:  # fmt: skip
-        """Take a SACK, or the cumulative part of another acknowledgement with an empty bitmap.
+        """Take a SACK that came in by `port`, or the cumulative part of another acknowledgement with an empty bitmap.
 
         Returns False for nonsense, which changes nothing. cack + `ack_offset` is the PSN that caused the SACK (None: no
         packet did). `stamp` echoes that packet's time stamp, `rtx` says whether it was a retransmission, `ev` is the
@@ -281,15 +281,16 @@ class Requestor:
         if rtt_ns is not None and ev is not None and (shares := self._profile.decks[plane].shares) is not None:
             rtt_ns = shares.heard(now, ev, rtt_ns, marked)
             marked = marked and rtt_ns is not None
+        rtt_ns = self.windows.back.told(now, plane, port, rtt_ns)
         self.windows.on_sack(now, plane, marked, rtt_ns, penalty)
         self._judge(now)
         return True
 
     def is_late(self, now: Instant, psn24: int, index: int, rtx: bool) -> bool:
         """Whether this packet on the EV `index` was judged lost and only arrived late: see `InflightTable.late`."""
-        first = self._inflight.cack + 1
-        ahead = (psn24 - first) & PSN_MASK
-        return self._inflight.late(now, first + (ahead if ahead < HALF_PSN else ahead - PSN_MASK - 1), index, rtx)
+        ahead = (psn24 - self._inflight.cack - 1) & PSN_MASK
+        psn = self._inflight.cack + 1 + (ahead if ahead < HALF_PSN else ahead - PSN_MASK - 1)
+        return self._inflight.late(now, psn, index, rtx)
 
     def on_probed(self, now: Instant, asked_ns: Instant, cack24: int, sack_offset: int, bitmap: int) -> None:
         """Judge what is lost by the SACK that answers a probe sent at `asked_ns`: it shows all arrivals it covers."""

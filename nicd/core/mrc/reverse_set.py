@@ -98,8 +98,7 @@ class ReverseSet:
         self._cursor = [0] * planes
         """Index among its candidates of the EV that a plane in doubt tries next, by plane."""
         self._rtt_ns = [0] * planes  # of the last EV probe that was answered, by plane
-        self._longer = 0
-        """Bit p: plane p is so much longer than others that acknowledgements on it would arrive too late."""
+        self._longer = 0  # bit p: by its last probe acknowledgements on plane p would arrive too late
         self._rounds = Rounds()
         self._round_ns = self._spread_ns = 0
         self._wait_ns = settings.reverse_wait_ns
@@ -176,7 +175,8 @@ class ReverseSet:
         """Bit p: acknowledgements may take plane p now."""
         mask = self._open()
         # With all planes in doubt use all: one may only seem silent, because answers to its probes took the others.
-        return mask & ~self._doubted & ~self._longer & ~self._windows.longer or mask & ~self._doubted or mask
+        late = self._longer | self._windows.longer | self._ports.planes_of[self._windows.back.slow]
+        return mask & ~self._doubted & ~late or mask & ~self._doubted or mask
 
     def _way(self, ev: int) -> Way:
         path = self._to.path(ev)

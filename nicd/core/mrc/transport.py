@@ -220,7 +220,7 @@ class MrcTransport(Transport):
         good = True
         if opcode == SACK:
             stats.sacks_received += 1
-            good = link.on_sack(now, read_sack(packet), flags & FLAG_RTX > 0)
+            good = link.on_sack(now, read_sack(packet), flags & FLAG_RTX > 0, port)
         elif opcode == ACKNOWLEDGE:
             stats.acks_received += 1
             syndrome, msn = read_aeth(packet)
