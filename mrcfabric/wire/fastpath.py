@@ -65,13 +65,14 @@ others is not checked here: `mrcfabric.wire.icrc.icrc_ok`.
 """
 Peek: TypeAlias = Callable[[Buffer], Peeked]
 
-# Outer: word 0, payload length, next header. Inner: the same, source, destination. UDP: both ports, length.
-# BTH: opcode, flags, P_Key, DestQP word, PSN word.
-_PEEK: Final = Struct(">IHB33xIHBx16s16sHHH2xBBHII")
+# Outer: word 0; payload length, next header and hop limit in one word. Inner: the same, source, destination. UDP: both
+# ports in one word, length. BTH: opcode, flags and P_Key in one word, DestQP word, PSN word. A field that is unpacked
+# costs an integer object, which shifts in compiled code do not.
+_PEEK: Final = Struct(">II32xII16s16sIH2xIII")
 _DATA: Final = Struct(">HHQII")
 _DATA_TS: Final = Struct(">HHHHQII")
 _IMM: Final = Struct(">I")
-_SACK: Final = Struct(">HhIHHIBBhQHHI")
+_SACK: Final = Struct(">HhI4xIxBhQHHI")
 _NACK: Final = Struct(">HBBIHHIBBH")
 _PROBE: Final = Struct(">HBBHHHHHH")
 _ENDPOINT: Final = Struct(">HBBIIHH")
@@ -135,12 +136,13 @@ class Peeker:
     None takes packets for any address and of any partition.
     """
 
-    __slots__ = ("_address", "_p_key", "_ports", "_swapped", "_trimmed_table")
+    __slots__ = ("_address", "_p_key", "_port", "_ports", "_swapped", "_trimmed_table")
 
     def __init__(self, dscp: Dscp, address: bytes | None = None, options: WireOptions = DEFAULT_OPTIONS) -> None:
         self._address = address
         self._trimmed_table = dscp.trimmed_table()
         self._ports = frozenset(options.udp_ports_accepted)
+        self._port = options.udp_port  # as a rule the only one
         self._swapped = bool(options.ev_order)
         self._p_key = options.p_key
 
@@ -150,33 +152,31 @@ class Peeker:
         if length < EXTENSION_OFFSET:
             return _short_fault(packet)
         word0: int
-        length0: int
-        next0: int
+        after0: int
         word1: int
-        length1: int
-        next1: int
+        after1: int
         source: bytes
         destination: bytes
-        sport: int
-        dport: int
+        ports: int
         udp_length: int
-        opcode: int
-        head: int
-        key: int
+        bth: int
         qp: int
         psn: int
-        (word0, length0, next0, word1, length1, next1, source, destination, sport, dport, udp_length, opcode,
-         head, key, qp, psn) = _peek(packet)  # fmt: skip
+        word0, after0, word1, after1, source, destination, ports, udp_length, bth, qp, psn = _peek(packet)
+        next0, next1 = after0 >> 8 & 0xFF, after1 >> 8 & 0xFF
+        sport, dport = ports >> 16, ports & 0xFFFF
+        length0 = after0 >> 16
         if (
             word0 >> 28 != 6
             or next0 != NEXT_HEADER_IPV6
             or word1 >> 28 != 6
             or next1 != NEXT_HEADER_UDP
-            or dport not in self._ports
-            or length1 != udp_length
+            or (dport != self._port and dport not in self._ports)
+            or after1 >> 16 != udp_length
             or length0 != udp_length + 40
         ):
             return _frame_fault(word0 >> 28, next0, word1 >> 28, next1, dport in self._ports)
+        opcode, head = bth >> 24, bth >> 16 & 0xFF
         start = _HEADERS_END_TS[opcode] if psn & 0x10000000 else _HEADERS_END[opcode]
         if not start or head & 0x0F or length < start:
             return _transport_fault(start > 0, head & 0x0F)
@@ -193,6 +193,7 @@ class Peeker:
             if missing or size < 0 or (size | padding if _IS_CONTROL[opcode] else (size + padding) & 3):
                 return _payload_fault(missing, size, _IS_CONTROL[opcode])
         if self._address is not None:
+            key = bth & 0xFFFF
             if destination != self._address:
                 return _MALFORMED[FOREIGN_ADDRESS]
             if key != self._p_key and not same_partition(key, self._p_key):
@@ -247,9 +248,7 @@ def read_sack(
     timestamp: int
     ooo: int
     tail: int
-    (word, ack_offset, entropy, _, _, cack, _, mpr, sack_offset, bitmap, timestamp, ooo, tail) = _sack(
-        packet, EXTENSION_OFFSET
-    )
+    (word, ack_offset, entropy, cack, mpr, sack_offset, bitmap, timestamp, ooo, tail) = _sack(packet, EXTENSION_OFFSET)
     return (
         word >> 5 & 3,
         word >> 1 & 1,

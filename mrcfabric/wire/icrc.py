@@ -8,8 +8,9 @@ Source: IBTA annex A17 (RoCEv2) over IPv6: the CRC-32 of IEEE 802.3 over eight b
 ones: traffic class, flow label, hop limit, UDP checksum and the BTH's fifth byte. Sent with the low byte first.
 """
 
+from collections.abc import Callable
 from struct import Struct
-from typing import Final
+from typing import Any, Final
 
 from mrcfabric.units import Buffer
 from mrcfabric.wire.crc import crc32
@@ -36,13 +37,16 @@ _MASK_BYTES[52] = 0xFF
 MASK: Final = int.from_bytes(_MASK_BYTES, "big")
 
 
-_crc32: Final = crc32  # bound once: a look-up for each packet costs as much as the call
+# Bound once: a look-up for each packet costs as much as the call. Sums are objects until they are compared: they go
+# from one call into the next, and compiled code would convert them.
+_crc32: Final[Callable[..., Any]] = crc32
 
 
 def icrc(packet: Buffer) -> int:
     """The ICRC of a whole packet of at least 104 bytes; the last four are its place and are not read."""
     head = (int.from_bytes(packet[MASKED_START:MASKED_END], "big") | MASK).to_bytes(MASKED_SIZE, "big")
-    return _crc32(memoryview(packet)[MASKED_END:-ICRC_SIZE], _crc32(head, LRH_STATE))
+    found: int = _crc32(memoryview(packet)[MASKED_END:-ICRC_SIZE], _crc32(head, LRH_STATE))
+    return found
 
 
 def icrc_from(packet: Buffer, start: int) -> int:
@@ -52,36 +56,47 @@ def icrc_from(packet: Buffer, start: int) -> int:
     """
     end = start + MASKED_SIZE
     head = (int.from_bytes(packet[start:end], "big") | MASK).to_bytes(MASKED_SIZE, "big")
-    return _crc32(memoryview(packet)[end:-ICRC_SIZE], _crc32(head, LRH_STATE))
+    found: int = _crc32(memoryview(packet)[end:-ICRC_SIZE], _crc32(head, LRH_STATE))
+    return found
 
 
 # A CRC-32 over bytes that end in their own sum is always the same number.
 RESIDUE: Final = 0x2144DF1C
 
 
-# What stands between the bytes that count as ones, from the inner IPv6 header's payload length on.
-_BETWEEN: Final = Struct("44x3sx38s2x4sx7s")
+# The inner IPv6 header's version, and from its payload length on what stands between the bytes that count as ones.
+_BETWEEN: Final = Struct("40xB3x3sx38s2x4sx7s")
 _between: Final = _BETWEEN.unpack_from
 _WORD: Final = b"\x6f\xff\xff\xff"
 _ONE: Final = b"\xff"
 _TWO: Final = b"\xff\xff"
+_BODY: Final = slice(MASKED_END, None)
+_START: Final[Any] = LRH_STATE
 assert _BETWEEN.size == MASKED_END
 
 
 def icrc_ok(packet: Buffer) -> bool:
     """Whether the last four bytes of a packet are its ICRC; the packet has at least 104 bytes."""
-    if packet[MASKED_START] >> 4 != 6:
+    return icrc_in_view_ok(memoryview(packet))
+
+
+def icrc_in_view_ok(packet: memoryview) -> bool:
+    """`icrc_ok` for whoever has a view of the packet already: to make one takes as long as the sum of 1 KiB."""
+    version: int
+    version, lengths, addresses, opcode, rest = _between(packet)
+    if version >> 4 != 6:
         return icrc_from_ok(packet, MASKED_START)
-    lengths, addresses, opcode, rest = _between(packet)
     head = b"".join((_WORD, lengths, _ONE, addresses, _TWO, opcode, _ONE, rest))
-    return _crc32(memoryview(packet)[MASKED_END:], _crc32(head, LRH_STATE)) == RESIDUE
+    found: int = _crc32(packet[_BODY], _crc32(head, _START))
+    return found == RESIDUE
 
 
 def icrc_from_ok(packet: Buffer, start: int) -> bool:
     """Whether the last four bytes of a packet are its ICRC; `start` as in `icrc_from`."""
     end = start + MASKED_SIZE
     head = (int.from_bytes(packet[start:end], "big") | MASK).to_bytes(MASKED_SIZE, "big")
-    return _crc32(memoryview(packet)[end:], _crc32(head, LRH_STATE)) == RESIDUE
+    found: int = _crc32(memoryview(packet)[end:], _crc32(head, LRH_STATE))
+    return found == RESIDUE
 
 
 def seal(packet: bytearray | memoryview) -> None:

@@ -8,8 +8,9 @@ Sources: MRC 1.0 7.5, IBTA annex A17 (ICRC). The ICRC is computed on the way: he
 checksum, fifth byte of the BTH) are built as ones and cleared once the sum is known.
 """
 
+from collections.abc import Callable
 from struct import Struct
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from mrcfabric.units import Buffer
 from mrcfabric.wire.crc import crc32
@@ -24,6 +25,7 @@ from mrcfabric.wire.layout import (
     FTYPE,
     ICRC_SIZE,
     IMM_SIZE,
+    IPV6_SIZE,
     METH_SIZE,
     NACK,
     NEXT_HEADER_IPV6,
@@ -32,19 +34,22 @@ from mrcfabric.wire.layout import (
     RETH_SIZE,
     SACK,
     TSETH_SIZE,
+    UDP_OFFSET,
     UDP_SIZE,
 )
 from mrcfabric.wire.options import DEFAULT_OPTIONS, WireOptions
 
-# Outer IPv6: word 0, payload length, (next header, hop limit, source), destination. Inner IPv6: word 0, payload
-# length, (next header, hop limit, both addresses). UDP: ports, length, checksum. BTH: opcode, flags, P_Key, DestQP and
-# PSN words.
-_HEAD: Final = ">IH18s16sIH34sHHHHBBHII"
+# Outer IPv6: word 0, (payload length, next header, hop limit, source), destination. Inner IPv6: word 0, (payload
+# length, next header, hop limit, both addresses). UDP: source port, (destination port, length, checksum). BTH: opcode,
+# flags and P_Key in one word, DestQP and PSN words. What stands in parentheses depends on the packet's length alone.
+# Neighbouring small fields are packed as one word, because each argument costs as much as three additions.
+_HEAD: Final = ">I20s16sI36sH6sIII"
 _CONTROL_HEAD: Final = Struct(_HEAD)
 # METH, RETH; METH, TSETH, RETH.
-_DATA_HEAD: Final = Struct(_HEAD + "HHQII")
-_DATA_HEAD_TS: Final = Struct(_HEAD + "HHHHQII")
-_SACK: Final = Struct(">HhIHHIBBhQHHI")
+_DATA_HEAD: Final = Struct(_HEAD + "IQII")
+_DATA_HEAD_TS: Final = Struct(_HEAD + "IIQII")
+# Flags and ACK PSN offset; entropy; both contexts; cack; mpr and SACK offset; bitmap; time stamp and count; the rest.
+_SACK: Final = Struct(">IIIIIQII")
 _NACK: Final = Struct(">HBBIHHIBBH")
 _PROBE: Final = Struct(">HBBHHHHHH")
 _ENDPOINT: Final = Struct(">HBBIIHH")
@@ -55,7 +60,8 @@ _pack_data: Final = _DATA_HEAD.pack
 _pack_data_ts: Final = _DATA_HEAD_TS.pack
 _pack_control: Final = _CONTROL_HEAD.pack
 _pack_sack: Final = _SACK.pack
-_crc32: Final = crc32
+# Sums are objects until they are written: they go from one call into the next, and compiled code would convert them.
+_crc32: Final[Callable[..., Any]] = crc32
 
 _DATA_OVERHEAD: Final = UDP_SIZE + BTH_SIZE + METH_SIZE + RETH_SIZE + ICRC_SIZE
 _CONTROL_OVERHEAD: Final = UDP_SIZE + BTH_SIZE + ICRC_SIZE
@@ -63,6 +69,9 @@ _VERSION: Final = 6 << 28
 _PADDING: Final = (b"", b"\0", b"\0\0", b"\0\0\0")
 # The ICRC counts the inner IPv6 header's first word as: the version, then ones.
 _MASKED_WORD: Final = b"\x6f\xff\xff\xff"
+
+_Parts: TypeAlias = tuple[bytes, bytes, bytes, Any]
+"""The three parts of a head that depend on its length alone, and the ICRC's state after the inner IPv6 header."""
 
 
 class _Frame:
@@ -80,15 +89,18 @@ class _Frame:
         self._masked = bytes((NEXT_HEADER_UDP, 0xFF)) + addresses
         self._swap = bool(options.ev_order)
 
-    def _state(self, length: int) -> int:
-        """The ICRC's state after the inner IPv6 header of a packet with this payload length."""
-        return _crc32(_MASKED_WORD + length.to_bytes(2, "big") + self._masked, LRH_STATE)
+    def _parts(self, length: int) -> _Parts:
+        """Those of a packet whose inner IPv6 header has this payload length."""
+        inner = length.to_bytes(2, "big")
+        state = _crc32(_MASKED_WORD + inner + self._masked, LRH_STATE)
+        udp = self._dport.to_bytes(2, "big") + inner + b"\xff\xff"
+        return (length + IPV6_SIZE).to_bytes(2, "big") + self._outer, inner + self._inner, udp, state
 
 
 class DataTemplate(_Frame):
     """WRITE packets of one QP to one peer."""
 
-    __slots__ = ("_crc", "_length", "_new", "_qp", "_retx", "_ts")
+    __slots__ = ("_length", "_new", "_of_length", "_qp", "_retx", "_ts")
 
     def __init__(
         self,
@@ -118,7 +130,7 @@ class DataTemplate(_Frame):
         self._new = _VERSION | traffic_class(new, ecn) << 20
         self._retx = _VERSION | traffic_class(retx, ecn) << 20
         self._length = -1
-        self._crc = 0
+        self._of_length: _Parts = (b"", b"", b"", 0)
 
     def build(
         self,
@@ -157,25 +169,28 @@ class DataTemplate(_Frame):
         word = (self._retx if rtx else self._new) | label
         if self._ts:
             length += TSETH_SIZE
+        if length != self._length:
+            self._length = length
+            self._of_length = self._parts(length)
+        outer, inner, udp, state = self._of_length
+        bth = opcode << 24 | padding << 20 | self._p_key
+        if self._ts:
             head = _pack_data_ts(
-                word, length + 40, self._outer, outer_da, word, length, self._inner, sport, self._dport, length, 0xFFFF,
-                opcode, padding << 4, self._p_key, self._qp, psn | 0x10000000, rqmsn, msn, timestamp, FTYPE,
-                va, r_key, dma_len,
+                word, outer, outer_da, word, inner, sport, udp, bth, self._qp, psn | 0x10000000,
+                rqmsn << 16 | msn, timestamp << 16 | FTYPE, va, r_key, dma_len,
             )  # fmt: skip
         else:
             head = _pack_data(
-                word, length + 40, self._outer, outer_da, word, length, self._inner, sport, self._dport, length, 0xFFFF,
-                opcode, padding << 4, self._p_key, self._qp, psn, rqmsn, msn, va, r_key, dma_len,
+                word, outer, outer_da, word, inner, sport, udp, bth, self._qp, psn,
+                rqmsn << 16 | msn, va, r_key, dma_len,
             )  # fmt: skip
         if imm is not None:
             head += imm.to_bytes(4, "big")
-        if length != self._length:
-            self._length = length
-            self._crc = self._state(length)
-        crc = _crc32(payload, _crc32(head[80:], self._crc))
+        crc: int = _crc32(payload, _crc32(head[UDP_OFFSET:], state))
         if padding:
             pad = _PADDING[padding]
-            packet = bytearray().join((head, payload, pad, _crc32(pad, crc).to_bytes(4, "little")))
+            crc = _crc32(pad, crc)
+            packet = bytearray().join((head, payload, pad, crc.to_bytes(4, "little")))
         else:
             packet = bytearray().join((head, payload, crc.to_bytes(4, "little")))
         packet[86] = packet[87] = packet[92] = 0
@@ -185,7 +200,7 @@ class DataTemplate(_Frame):
 class ControlTemplate(_Frame):
     """Packets of one QP to its peer that are not data: acknowledgements, probes and endpoint operations."""
 
-    __slots__ = ("_cc_type", "_control", "_crcs", "_dest", "_eeth_shift", "_probe", "_source")
+    __slots__ = ("_cc_type", "_contexts", "_control", "_dest", "_eeth_shift", "_of_length", "_probe", "_source")
 
     def __init__(
         self,
@@ -214,8 +229,9 @@ class ControlTemplate(_Frame):
         self._probe = _VERSION | traffic_class(dscp.no_trim, ECT_0) << 20
         self._cc_type = options.nack_cc_type << 4
         self._eeth_shift = options.eeth_op_shift
+        self._contexts = (source_qp & 0xFFFF) << 16 | dest_qp & 0xFFFF
         # One entry per size of extension header, five in all.
-        self._crcs: dict[int, int] = {}
+        self._of_length: dict[int, _Parts] = {}
 
     def _packet(
         self, word: int, opcode: int, ev: int, outer_da: bytes, qp: int, psn: int, extension: bytes
@@ -227,14 +243,14 @@ class ControlTemplate(_Frame):
         else:
             label, sport = ev >> 16, ev & 0xFFFF
         word |= label
+        parts = self._of_length.get(length)
+        if parts is None:
+            parts = self._of_length[length] = self._parts(length)
+        outer, inner, udp, state = parts
         head = _pack_control(
-            word, length + 40, self._outer, outer_da, word, length, self._inner, sport, self._dport, length, 0xFFFF,
-            opcode, 0, self._p_key, 0xFF000000 | qp, psn,
+            word, outer, outer_da, word, inner, sport, udp, opcode << 24 | self._p_key, 0xFF000000 | qp, psn
         )  # fmt: skip
-        state = self._crcs.get(length)
-        if state is None:
-            state = self._crcs[length] = self._state(length)
-        crc = _crc32(extension, _crc32(head[80:], state))
+        crc: int = _crc32(extension, _crc32(head[UDP_OFFSET:], state))
         packet = bytearray().join((head, extension, crc.to_bytes(4, "little")))
         packet[86] = packet[87] = packet[92] = 0
         return packet
@@ -267,10 +283,10 @@ class ControlTemplate(_Frame):
         word = m << 5
         if probe_id is not None:
             word |= 2
-            ack_psn_offset = probe_id - 0x10000 if probe_id & 0x8000 else probe_id
+            ack_psn_offset = probe_id
         extension = _pack_sack(
-            word, ack_psn_offset, entropy, self._source & 0xFFFF, self._dest & 0xFFFF, cack_psn, 0, mpr, sack_offset,
-            bitmap, tx_timestamp, ooo_count, restore_cwnd << 31 | rcv_cwnd_pen << 24 | rcvd_bytes & 0xFFFFFF,
+            word << 16 | ack_psn_offset & 0xFFFF, entropy, self._contexts, cack_psn, mpr << 16 | sack_offset & 0xFFFF,
+            bitmap, tx_timestamp << 16 | ooo_count, restore_cwnd << 31 | rcv_cwnd_pen << 24 | rcvd_bytes & 0xFFFFFF,
         )  # fmt: skip
         return self._packet(
             self._control, SACK, ev, outer_da, self._dest, cack_psn | 0x20000000 if rtx else cack_psn, extension
