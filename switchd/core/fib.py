@@ -11,7 +11,7 @@ RFC 9800 4.1.1 (NEXT-C-SID), RFC 8986 4.1.
 from collections import Counter
 from collections.abc import Mapping
 from struct import Struct
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from mrcfabric.egress import CONTROL, DATA, TRIMMED
 from mrcfabric.egress_queues import EgressQueues
@@ -23,9 +23,9 @@ from mrcfabric.wire.usid import ACTIVE_OFFSET, BLOCK_OFFSET, NEXT_OFFSET, USID_B
 from switchd.core.settings import SwitchConfig
 
 # Read of a packet: version, DSCP and more in 16 bits; hop limit; block, active and next uSID as one key; the rest.
-LOOK: Final = Struct(f">H{HOP_LIMIT_OFFSET - 2}xB{BLOCK_OFFSET - HOP_LIMIT_OFFSET - 1}xQQ")
+LOOK: Final = Struct(f">H{HOP_LIMIT_OFFSET - 2}xB{BLOCK_OFFSET - HOP_LIMIT_OFFSET - 1}xQ8s")
 # The container after the shift, written from the active uSID on: next uSID, the rest, end marker.
-SHIFTED: Final = Struct(">HQH")
+SHIFTED: Final = Struct(">H8sH")
 SHIFTED_OFFSET: Final = ACTIVE_OFFSET
 _KEY_BYTES: Final = NEXT_OFFSET + USID_BITS // 8 - BLOCK_OFFSET
 assert _KEY_BYTES == 8, "block, active and next uSID fill one word"
@@ -33,6 +33,9 @@ assert LOOK.size == IPV6_SIZE == SHIFTED_OFFSET + SHIFTED.size, "the container e
 
 # LOOK's first field, shifted right by this, is the version and the DSCP.
 CLASS_SHIFT: Final = 6
+HEADS: Final = 1 << 16 - CLASS_SHIFT
+NO_CLASS: Final = -1
+"""In the table of classes: not IPv6."""
 _VERSION: Final = 6 << 6
 _NETWORK_CONTROL: Final = 6 << 3
 
@@ -81,8 +84,11 @@ def doors(config: SwitchConfig, egress: tuple[EgressQueues, ...]) -> dict[int, D
     }
 
 
-def routes(config: SwitchConfig, by_usid: Mapping[int, Door]) -> dict[int, tuple[Door, int]]:
-    """Key -> (door, next uSID), for every packet this switch can forward in one step."""
+def routes(config: SwitchConfig, by_usid: Mapping[int, Door]) -> dict[int, tuple[Door, Any]]:
+    """Key -> (door, next uSID), for every packet this switch can forward in one step.
+
+    The uSID stays an object, because it goes as it is into `SHIFTED`.
+    """
     return {route_key(config.block, config.usid, usid): (by_usid[usid], usid) for usid in config.fib}
 
 

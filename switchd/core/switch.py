@@ -8,7 +8,7 @@ QPs or EVs, sends no notifications, and never reroutes: a dead link is silence. 
 import struct
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
 from mypy_extensions import mypyc_attr
 
@@ -38,7 +38,9 @@ from switchd.core.endpoint import settle
 from switchd.core.events import CommandDone, SwitchEvent
 from switchd.core.fib import (
     CLASS_SHIFT,
+    HEADS,
     LOOK,
+    NO_CLASS,
     SHIFTED,
     SHIFTED_OFFSET,
     Door,
@@ -49,6 +51,9 @@ from switchd.core.fib import (
 )
 from switchd.core.settings import SwitchConfig
 from switchd.core.stats import DROP_REASONS, switch_counters
+
+_look: Final = LOOK.unpack_from
+_shifted: Final = SHIFTED.pack_into
 
 assert not Rank.COMMAND, "the loop over the inputs tells a command by its rank of zero"
 
@@ -72,6 +77,8 @@ class Switch:
         self._known = self._routes
         """The table for forwarding in one step; empty while the switch stands still."""
         self._classes = classes(config)
+        self._class_by_head = [self._classes.get(head, NO_CLASS) for head in range(HEADS)]
+        """The same for every value, because a list is looked up faster."""
         self._busy: dict[Door, None] = {}  # ports with packets waiting, in the order in which they got them
         self._timeout: Instant = NEVER
         self._events: list[SwitchEvent] = []
@@ -83,10 +90,9 @@ class Switch:
         """Forward what arrived and commit departures up to and including `until`."""
         out: list[Transmit] = []
         known = self._known
-        class_of = self._classes
+        class_of = self._class_by_head
         busy = self._busy
-        look = LOOK.unpack_from
-        shifted = SHIFTED.pack_into
+        look, shifted = _look, _shifted
         head: int
         hop_limit: int
         self.received += len(inputs)
@@ -100,6 +106,9 @@ class Switch:
                 head, hop_limit, key, rest = look(packet)
                 control = class_of[head >> CLASS_SHIFT]
                 egress, next_usid = known[key]
+                if control < 0:
+                    self._take_apart(at_ns, packet, out)
+                    continue
                 if hop_limit <= 1:
                     self._lose(at_ns, packet, "hop_limit")
                     continue
