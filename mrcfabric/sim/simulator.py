@@ -7,11 +7,11 @@ happens, so idle time costs nothing; the results do not depend on the windows.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Any, Final, TypeAlias
 
-from mrcfabric.node import Input, Node, Rank, Transmits
+from mrcfabric.node import Input, Node, Rank
 from mrcfabric.sim.trace import Trace
 from mrcfabric.units import NEVER, Instant
 
@@ -225,12 +225,15 @@ class Simulator:
         if events and self._on_events is not None:
             self._on_events(site.name, events)
 
-    def _deliver(self, site: _Site, transmits: Transmits) -> None:
+    def _deliver(self, site: _Site, transmits: Sequence[tuple[Any, Any, Any]]) -> None:
         """Put the frames that a node sent into the inboxes of its neighbours."""
         links = site.links
         now_ns = self.now_ns
         self.frames += len(transmits)
-        for port, arrival_ns, packet in transmits:
+        arrival_ns: int
+        # `sent_ns` is the same integer as an object: it goes from one tuple into the other and need not be made anew.
+        for port, sent_ns, packet in transmits:
+            arrival_ns = sent_ns
             try:
                 direction = links[port]
             except KeyError:
@@ -239,7 +242,7 @@ class Simulator:
             direction.sequence = sequence = direction.sequence + 1
             peer = direction.peer
             assert arrival_ns > now_ns, f"{site.name} port {port}: the link is shorter than a window"
-            entry: Any = (arrival_ns, _FRAME, direction.peer_port, sequence, packet)
+            entry: Any = (sent_ns, _FRAME, direction.peer_port, sequence, packet)
             peer.inbox.append(entry)
             if arrival_ns < peer.soonest:
                 peer.soonest = arrival_ns
