@@ -69,7 +69,7 @@ class Attacked:
                 mixed.append(entry)
         out = self.nic.advance(mixed, until)
         # The switch behind the port changes its packets in place.
-        self.transmits += [transmit._replace(packet=bytes(transmit.packet)) for transmit in out]
+        self.transmits += [(port, at_ns, bytes(packet)) for port, at_ns, packet in out]
         return out
 
     def next_timeout(self) -> int | None:
@@ -175,7 +175,7 @@ def _check_counts(stage: Stage, attacked: Attacked) -> None:
     assert received <= len(attacked.frames), "no frame is counted twice"
     sent = [0] * len(counters["ports"])
     for transmit in attacked.transmits:
-        sent[transmit.port] += 1
+        sent[transmit[0]] += 1
     for port, figures in counters["ports"].items():
         lost = sum(figures["drops"][reason] for reason in LOSS_REASONS)
         assert figures["packets"] == sent[int(port)] + lost, "what left a port is sent or counted as lost"
@@ -210,4 +210,4 @@ def _check_cuts(stage: Stage, attacked: Attacked, rng: Rng) -> None:
 
 
 def _on_port(transmits: list[Transmit], port: int) -> list[tuple[int, bytes]]:
-    return [(transmit.arrival_ns, bytes(transmit.packet)) for transmit in transmits if transmit.port == port]
+    return [(transmit[1], bytes(transmit[2])) for transmit in transmits if transmit[0] == port]

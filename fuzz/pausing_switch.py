@@ -258,7 +258,7 @@ def _fresh(entry: Input) -> Input:
 
 
 def _kept(one: Transmit) -> Transmit:
-    return one if isinstance(one.packet, ControlFrame) else one._replace(packet=bytes(one.packet))
+    return one if isinstance(one[2], ControlFrame) else (*one[:2], bytes(one[2]))
 
 
 def _check_conserved(node: Switch, watch: _Watch, sent: list[Transmit]) -> None:
@@ -266,7 +266,7 @@ def _check_conserved(node: Switch, watch: _Watch, sent: list[Transmit]) -> None:
     drops = counters["drops"]
     heard = watch.heard
     assert counters["received"] == watch.frames - heard, "every packet counts once"
-    frames = sum(isinstance(one.packet, ControlFrame) for one in sent)
+    frames = sum(isinstance(one[2], ControlFrame) for one in sent)
     lost = sum(drops[reason] for reason in LOSS_REASONS)
     own = sum(getattr(port, "control_frames", 0) for port in node.egress)
     packets_out = len(sent) - frames - counters["touched"]["duplicated"]
@@ -284,5 +284,5 @@ def _check_conserved(node: Switch, watch: _Watch, sent: list[Transmit]) -> None:
 def _by_port(transmits: list[Transmit]) -> dict[int, list[tuple[int, bytes]]]:
     found: dict[int, list[tuple[int, bytes]]] = {}
     for one in transmits:
-        found.setdefault(one.port, []).append((one.arrival_ns, bytes(one.packet)))
+        found.setdefault(one[0], []).append((one[1], bytes(one[2])))
     return found

@@ -148,7 +148,7 @@ class _Attacked:
                 mixed.append(entry)
         out = self.nic.advance(mixed, until)
         # The switch behind the port changes its packets in place.
-        self.transmits += [one._replace(packet=bytes(one.packet)) for one in out]
+        self.transmits += [(port, at_ns, bytes(packet)) for port, at_ns, packet in out]
         return out
 
     def next_timeout(self) -> int | None:
@@ -290,7 +290,7 @@ def _check_counts(stage: _Stage, attacked: _Attacked) -> None:
     received = sum(counters[name] for name in ("data_received", "acks_received", "nacks_received"))
     assert received <= len(attacked.frames), "no frame is counted twice"
     for port, figures in counters["ports"].items():
-        sent = sum(one.port == int(port) for one in attacked.transmits)
+        sent = sum(one[0] == int(port) for one in attacked.transmits)
         lost = sum(figures["drops"][reason] for reason in LOSS_REASONS)
         assert figures["packets"] + figures.get("control_frames", 0) == sent + lost, "what left is sent or lost"
     mine = [end.wr_id for end in stage.ends(VICTIM, CULPRIT)]
@@ -317,7 +317,5 @@ def _check_cuts(stage: _Stage, attacked: _Attacked, selective: bool, rng: Rng) -
             events += other.drain_events()
             start = stop
     assert [event.record() for event in events] == [event.record() for event in stage.events[VICTIM]], "same events"
-    one, two = (
-        [(at.arrival_ns, at.port, bytes(at.packet)) for at in found] for found in (attacked.transmits, transmits)
-    )
+    one, two = ([(at[1], at[0], bytes(at[2])) for at in found] for found in (attacked.transmits, transmits))
     assert sorted(one) == sorted(two), "same packets"

@@ -132,7 +132,7 @@ def _play(node: Switch, plan: list[Input], edges: list[int]) -> tuple[list[Trans
         while stop < len(plan) and plan[stop].at_ns <= until:
             stop += 1
         due = [_fresh(entry) for entry in plan[start:stop]]
-        transmits += [one._replace(packet=bytes(one.packet)) for one in node.advance(due, until)]
+        transmits += [(port, at_ns, bytes(packet)) for port, at_ns, packet in node.advance(due, until)]
         events += [event.record() for event in node.drain_events()]
         start = stop
     return transmits, events
@@ -172,5 +172,5 @@ def _check_conserved(node: Switch, plan: list[Input], ran: tuple[list[Transmit],
 def _by_port(transmits: list[Transmit]) -> dict[int, list[tuple[int, bytes]]]:
     found: dict[int, list[tuple[int, bytes]]] = {}
     for transmit in transmits:
-        found.setdefault(transmit.port, []).append((transmit.arrival_ns, bytes(transmit.packet)))
+        found.setdefault(transmit[0], []).append((transmit[1], bytes(transmit[2])))
     return found

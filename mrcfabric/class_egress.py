@@ -30,8 +30,6 @@ Departed: TypeAlias = Callable[[Instant, Any, int], None]
 CONTROL_OVERHEAD_BYTES: Final = 20
 """Preamble 8 and gap 12: a control frame brings its Ethernet header and check sequence with it."""
 
-_transmit: Final = tuple.__new__  # what Transmit(...) does, without its Python-level constructor
-
 
 class ClassEgress(EgressQueues):
     """The queues and the wire of one port with eight traffic classes. Calls must not go back in time.
@@ -261,7 +259,7 @@ class ClassEgress(EgressQueues):
         self.control_frames += 1
         bits_ns = (len(frame) + CONTROL_OVERHEAD_BYTES) * self._numerator
         self.busy_until = end = start - -bits_ns // self._denominator
-        out.append(_transmit(Transmit, (self.port, end + self._delay_ns, frame)))
+        out.append((self.port, end + self._delay_ns, frame))
 
     def _start_packet(self, start: Instant, ready: int, out: list[Transmit]) -> None:
         """A packet of one of the classes `ready` starts."""
@@ -293,7 +291,7 @@ class ClassEgress(EgressQueues):
         if self._pausing:
             self._expire(start)
         self.busy_until = end = start + (size * self._numerator + self._bytes_numerator) // self._denominator
-        out.append(_transmit(Transmit, (self.port, end + self._delay_ns, packet)))
+        out.append((self.port, end + self._delay_ns, packet))
         if origin is not None and self.departed is not None:
             self.departed(start, origin, size)
 

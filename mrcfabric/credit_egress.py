@@ -39,7 +39,6 @@ OLD: Final = (HEAD_LIFE, STALLED)
 
 INITS_MAX: Final = 4
 """How often a port says that the link begins while its neighbour does not answer."""
-_transmit = tuple.__new__  # what Transmit(...) does, without its Python-level constructor
 
 
 class CreditEgress(EgressQueues):
@@ -295,7 +294,7 @@ class CreditEgress(EgressQueues):
         self.vl_packets[vl] += 1
         self.vl_sent_bytes[vl] += size
         self.busy_until = end = start + (size * self._numerator + self._bytes_numerator) // self._denominator
-        sent = _transmit(Transmit, (self.port, end + self._delay_ns, packet))
+        sent = self.port, end + self._delay_ns, packet
         if vl == MANAGEMENT_VL:
             self.control_bytes -= size
             self.control_packets += 1
@@ -325,7 +324,7 @@ class CreditEgress(EgressQueues):
         self._said_ns[vl] = start
         bits_ns = (len(frame) + self._overhead) * self._numerator
         self.busy_until = end = start - -bits_ns // self._denominator
-        sent = _transmit(Transmit, (self.port, end + self._delay_ns, frame))
+        sent = self.port, end + self._delay_ns, frame
         if not self._one_by_one:
             out.append(sent)
         # What a fault loses is said again. So is what goes out while packets are held back, that it may overtake.

@@ -34,9 +34,6 @@ TRIMMED: Final = 2
 _NOTHING: Final = (-1, -1, -1)
 """Limits of queues, by class, that every packet exceeds."""
 
-_TRANSMIT: Final = Transmit
-_transmit: Final = tuple.__new__  # what Transmit(...) does, without its Python-level constructor
-
 
 class Egress(EgressQueues):
     """The queues and the wire of one port. Calls must not go back in time."""
@@ -134,7 +131,7 @@ class Egress(EgressQueues):
             else:
                 return NEVER
             self.busy_until = start = start + (size * self._numerator + self._bytes_numerator) // self._denominator
-            out.append(_transmit(_TRANSMIT, (self.port, start + self._delay_ns, packet)))
+            out.append((self.port, start + self._delay_ns, packet))
         return start if control or data else NEVER
 
     def set_witness(self, witness: Witness | None) -> None:

@@ -144,7 +144,7 @@ class EgressWire(PortCounts, metaclass=ABCMeta):
         if link is None:
             out.append(sent)
             return None
-        if isinstance(sent.packet, ControlFrame):
+        if isinstance(sent[2], ControlFrame):
             reason = link.carry_control(sent, out)
         else:
             reason = link.carry(sent, data, out)

@@ -274,15 +274,15 @@ class ImpairedLink:
         at_ns = self._delayed(arrival_ns)
         if chance(impairment.reordering_ppm):
             self._touch("reordered")
-            self._hold(Transmit(port, at_ns + impairment.reordering_ns, packet))
+            self._hold((port, at_ns + impairment.reordering_ns, packet))
             return None
         if at_ns > arrival_ns:
             self._touch("delayed")
-        arrivals = [Transmit(port, at_ns, packet)]
+        arrivals: list[Transmit] = [(port, at_ns, packet)]
         if chance(impairment.duplication_ppm):
             self._touch("duplicated")
             at_ns += 1
-            arrivals.append(Transmit(port, at_ns, bytearray(packet)))
+            arrivals.append((port, at_ns, bytearray(packet)))
         self._last_ns = at_ns
         if direct:
             out += arrivals
@@ -300,11 +300,12 @@ class ImpairedLink:
             self.met += 1
             return "loss" if impairment.up else "link_down"
         direct = not self._line and not (impairment.delay_ns or impairment.jitter_ns)
-        self._last_ns = at_ns = self._delayed(sent.arrival_ns)
-        if at_ns > sent.arrival_ns:
+        port, arrival_ns, frame = sent
+        self._last_ns = at_ns = self._delayed(arrival_ns)
+        if at_ns > arrival_ns:
             self.met += 1
             self._touch("delayed")
-            sent = sent._replace(arrival_ns=at_ns)
+            sent = port, at_ns, frame
         if direct:
             out.append(sent)
             self.whole = impairment == HEALTHY
@@ -329,10 +330,10 @@ class ImpairedLink:
             release_ns = line[0][0] - self._delay_ns
             if release_ns > until:
                 return release_ns
-            transmit = heappop(line)[2]
+            port, arrival_ns, packet = heappop(line)[2]
             # Reordering may put two packets at one instant: the second then arrives 1 ns later.
-            at_ns = max(transmit.arrival_ns, self._released_ns + 1)
-            out.append(transmit if at_ns == transmit.arrival_ns else transmit._replace(arrival_ns=at_ns))
+            at_ns = max(arrival_ns, self._released_ns + 1)
+            out.append((port, at_ns, packet))
             self._released_ns = at_ns
             self._last_ns = max(self._last_ns, at_ns)
         return NEVER
@@ -344,7 +345,7 @@ class ImpairedLink:
 
     def _hold(self, transmit: Transmit) -> None:
         self._carried += 1
-        heappush(self._line, (transmit.arrival_ns, self._carried, transmit))
+        heappush(self._line, (transmit[1], self._carried, transmit))
 
     def _loses(self, packet: Buffer, data: bool) -> bool:
         """Whether Gilbert's model loses the packet: every packet in the bad state, none in the good one."""

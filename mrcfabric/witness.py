@@ -133,11 +133,12 @@ class Witness:
 
     def departed(self, start_ns: Instant, transmit: Transmit) -> None:
         """A port has begun to send a packet. Writes a statement if the packet is followed."""
-        entry = self._leave(id(transmit.packet))
+        _, arrival_ns, packet = transmit
+        entry = self._leave(id(packet))
         self._departed = (0 if entry is None else entry[1], start_ns)
         if entry is not None:
-            marked = not entry[2] and ecn_of(transmit.packet) == CE
-            statement = {"at_ns": start_ns, "step": "depart", "of": entry[1], "arrival_ns": transmit.arrival_ns}
+            marked = not entry[2] and ecn_of(packet) == CE
+            statement = {"at_ns": start_ns, "step": "depart", "of": entry[1], "arrival_ns": arrival_ns}
             same = {} if entry[3] is None else {"print": entry[3]}
             self._state({**statement, "marked": marked, **same})
 

@@ -152,7 +152,7 @@ class Unruly:
     def advance(self, inputs: list[Input], until: Instant) -> list[Transmit]:
         """What the node sends, and what the links make of it."""
         case = self._case
-        out = []
+        out: list[Transmit] = []
         for transmit in self.core.advance(inputs, until):
             port, arrival_ns, packet = transmit
             rng = self._streams.get(port)
@@ -160,15 +160,15 @@ class Unruly:
                 rng = self._streams[port] = Rng(case.topology.seed, self.core.name, port)
             if rng.chance(case.copies_ppm):
                 self.conjured += 1
-                out.append(Transmit(port, arrival_ns + 1 + rng.below(self._delay_ns), _copy(packet)))
+                out.append((port, arrival_ns + 1 + rng.below(self._delay_ns), _copy(packet)))
             if rng.chance(case.harms_ppm):
                 # In the ICRC, so that whoever gets it whole finds out.
                 harmed = bytearray(packet)
                 harmed[-1 - rng.below(4)] ^= 1 << rng.below(8)
                 packet = ControlFrame(harmed) if isinstance(packet, ControlFrame) else harmed
-                transmit = Transmit(port, arrival_ns, packet)
+                transmit = (port, arrival_ns, packet)
             if rng.chance(case.delays_ppm):
-                transmit = Transmit(port, arrival_ns + 1 + rng.below(self._delay_ns), packet)
+                transmit = (port, arrival_ns + 1 + rng.below(self._delay_ns), packet)
             out.append(transmit)
         return out
 

@@ -127,8 +127,8 @@ def along(
         if passed.sent is None:
             outcome = f"dropped: {passed.drop}"
             break
-        packet, now = passed.left, passed.sent.arrival_ns
-        out = topology.ports(here)[passed.sent.port]
+        left_by, now, _ = passed.sent
+        packet, out = passed.left, topology.ports(here)[left_by]
         here, port = out.peer, out.peer_port
         if out.towards == "nic":
             outcome = "delivered" if here == destination else f"delivered to {here}"
@@ -172,15 +172,16 @@ def _pass(topology: Topology, name: str, port: int, packet: bytearray, now: int)
     came = bytearray(packet)
     transmits = switch.advance([Input(now, Rank.FRAME, port, 1, packet)], now + _SETTLE_NS)
     said = witness.after(0, 1)["statements"]
-    sent = next((one for one in transmits if not isinstance(one.packet, ControlFrame)), None)
-    left = came if sent is None else bytearray(sent.packet)
+    sent = next((one for one in transmits if not isinstance(one[2], ControlFrame)), None)
+    left = came if sent is None else bytearray(sent[2])
     return Passed(switch, came, sent, left, said[0] if said else {})
 
 
 def way_out(topology: Topology, passed: Passed) -> dict[str, Any]:
     """By which port and queue a packet left a switch."""
     assert passed.sent is not None
-    port, egress = passed.sent.port, passed.switch.egress[passed.sent.port]
+    port = passed.sent[0]
+    egress = passed.switch.egress[port]
     queue = "control" if egress.control_bytes_peak else "data"
     found = {"egress_port": port, "towards": topology.ports(passed.switch.name)[port].peer, "queue": queue}
     if egress.trim_admitted:

@@ -63,7 +63,7 @@ class _Wire:
                         continue
                     if fate == MARK:
                         packet[_ECN_BYTE] |= _CE << _ECN_SHIFT
-            sent.append(Transmit(1 - port, at_ns + self._delay_ns, packet))
+            sent.append((1 - port, at_ns + self._delay_ns, packet))
         self.now_ns = until
         return sent
 

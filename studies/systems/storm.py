@@ -33,9 +33,9 @@ class Storm:
 
     def advance(self, inputs: list[Input], until: Instant) -> list[Transmit]:
         """Swallow what comes, and pause again and again."""
-        sent = []
+        sent: list[Transmit] = []
         while self._next_ns <= until:
-            sent.append(Transmit(0, self._next_ns + self._way_ns, self._frame))
+            sent.append((0, self._next_ns + self._way_ns, self._frame))
             self._next_ns += _REPEAT_NS
         self.now_ns = until
         return sent

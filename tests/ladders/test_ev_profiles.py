@@ -59,7 +59,7 @@ class Profiled(Fabric):
             def advance(self, inputs: list[Input], until: int) -> list[Transmit]:
                 sent = super().advance(inputs, until)
                 # Switches change packets in place.
-                out.extend(bytes(one.packet) for one in sent)
+                out.extend(bytes(one[2]) for one in sent)
                 return sent
 
         return Seen(super().nic(name).config, start_ns)

@@ -49,9 +49,9 @@ class Watched(Fabric):
             def advance(self, inputs: list[Input], until: int) -> list[Transmit]:
                 out = super().advance(inputs, until)
                 for sent in out:
-                    peeked = fabric.peek(sent.packet)
+                    peeked = fabric.peek(sent[2])
                     if peeked[2] in DATA_OPCODES:
-                        ways.append((sent.port, (peeked[6] >> 3 & 0x7FF) % PATHS))
+                        ways.append((sent[0], (peeked[6] >> 3 & 0x7FF) % PATHS))
                 return out
 
         return Seen(super().nic(name).config, start_ns)

@@ -43,7 +43,7 @@ def port(config: ClassEgressConfig = PLAIN, told: Told | None = None) -> ClassEg
 
 def numbers(out: list[Transmit]) -> list[int]:
     """The numbers of the packets, -1 for a control frame."""
-    return [-1 if isinstance(entry.packet, ControlFrame) else entry.packet[-1] for entry in out]
+    return [-1 if isinstance(entry[2], ControlFrame) else entry[2][-1] for entry in out]
 
 
 def drained(egress: ClassEgress, out: list[Transmit]) -> list[Transmit]:
@@ -74,7 +74,7 @@ def test_a_class_keeps_its_order_and_the_wire_its_time():
     for number in range(3):
         egress.offer(50, packet(4_232, number=number), 3, out)
     assert numbers(drained(egress, out)) == [0, 1, 2]
-    assert [entry.arrival_ns for entry in out] == [1_050 + 342 * count for count in (1, 2, 3)]
+    assert [entry[1] for entry in out] == [1_050 + 342 * count for count in (1, 2, 3)]
 
 
 @settings(deadline=None, max_examples=30)
@@ -126,7 +126,7 @@ def test_a_control_frame_goes_before_all_that_waits_and_after_the_packet_on_the_
     egress.send_control(20, FRAME, out)
     assert egress.next_departure_ns == 100
     assert numbers(drained(egress, out)) == [1, -1, -1, 2]
-    assert [entry.arrival_ns - 1_000 for entry in out] == [100, 100 + FRAME_NS, 100 + 2 * FRAME_NS, 200 + 2 * FRAME_NS]
+    assert [entry[1] - 1_000 for entry in out] == [100, 100 + FRAME_NS, 100 + 2 * FRAME_NS, 200 + 2 * FRAME_NS]
     assert (egress.control_frames, egress.packets, egress.bytes) == (2, 2, 200)
 
 
@@ -142,7 +142,7 @@ def test_a_control_frame_of_an_instant_goes_before_a_departure_of_that_instant()
 def test_a_control_frame_pays_84_bytes_whatever_packets_pay(gbps, frame_ns):
     egress, out = port(replace(PLAIN, rate_bps=gbps * 10**9, overhead_bytes=38)), []
     egress.send_control(5, FRAME, out)
-    assert [entry.arrival_ns for entry in drained(egress, out)] == [1_005 + frame_ns]
+    assert [entry[1] for entry in drained(egress, out)] == [1_005 + frame_ns]
 
 
 # Admission, marks and trims.
@@ -176,7 +176,7 @@ def test_what_finds_its_class_full_is_cut_and_goes_on_in_class_6():
     assert (egress.class_bytes[1], egress.class_bytes[6], egress.trim_admitted) == (600, 256, 2)
     assert told == [(0, 1, 472), (0, 2, 472)]
     drained(egress, out)
-    assert [dscp_of(entry.packet) for entry in out] == [12, 12, TRIMMABLE]
+    assert [dscp_of(entry[2]) for entry in out] == [12, 12, TRIMMABLE]
     assert told[2:] == [(0, 1, 128), (128, 2, 128), (256, 0, 600)]
 
 
@@ -237,7 +237,7 @@ def test_nothing_is_lost_and_the_books_balance(offers, most):
     drained(egress, out)
     assert len(out) == len(taken) == egress.packets == sum(egress.class_packets)
     assert len(offers) - len(out) == sum(egress.drops[reason] for reason in REFUSALS)
-    assert egress.bytes == sum(egress.class_sent_bytes) == sum(len(entry.packet) for entry in out)
+    assert egress.bytes == sum(egress.class_sent_bytes) == sum(len(entry[2]) for entry in out)
     released: dict[int, int] = {}
     for _, origin, size in told:
         released[origin] = released.get(origin, 0) + size

@@ -18,7 +18,7 @@ from tests.mrcfabric.test_egress import packet
 
 
 def starts(out: list[Transmit], size: int = 100) -> list[int]:
-    return [entry.arrival_ns - 1_000 - size for entry in out]
+    return [entry[1] - 1_000 - size for entry in out]
 
 
 def test_a_pause_stops_what_has_not_started_and_ends_to_the_nanosecond():
@@ -107,7 +107,7 @@ def test_a_pause_that_ends_while_the_wire_is_busy_ends_unseen():
     egress.offer(0, packet(100, number=2), 3, out)
     egress.pause(0, 3, 300, out)
     drained(egress, out)
-    assert [entry.arrival_ns - 1_000 for entry in out] == [500, 600]
+    assert [entry[1] - 1_000 for entry in out] == [500, 600]
     assert egress.pause_ns(3, 200) == 200
     assert egress.pause_ns(3, 10_000) == 300
 
@@ -134,7 +134,7 @@ def test_a_standstill_and_a_pause_end_each_by_itself():
     assert egress.run(5_000, out) == egress.next_departure_ns == NEVER
     egress.set_standstill(600, False, out)
     assert numbers(drained(egress, out)) == [-1, 0, 3]
-    assert [entry.arrival_ns - 1_000 for entry in out] == [600 + FRAME_NS, 700 + FRAME_NS, 2_100]
+    assert [entry[1] - 1_000 for entry in out] == [600 + FRAME_NS, 700 + FRAME_NS, 2_100]
 
 
 # Faults of the link and control frames.
@@ -148,7 +148,7 @@ def test_faults_of_packets_do_not_touch_control_frames():
         egress.send_control(0, FRAME, out)
         egress.offer(0, packet(100), 3, out)
     drained(egress, out)
-    assert [entry.packet for entry in out] == [FRAME] * 5
+    assert [entry[2] for entry in out] == [FRAME] * 5
     assert starts(out, FRAME_NS) == [FRAME_NS * count for count in range(5)]
     assert egress.drops["loss"] == 5
 
@@ -176,7 +176,7 @@ def test_a_delay_holds_control_frames_back_too_and_keeps_the_order():
     egress.set_impairment(200, HEALTHY, out)
     egress.send_control(200, FRAME, out)
     drained(egress, out)
-    assert [entry.arrival_ns for entry in out] == [1_500, 1_500 + FRAME_NS, 1_501 + FRAME_NS]
+    assert [entry[1] for entry in out] == [1_500, 1_500 + FRAME_NS, 1_501 + FRAME_NS]
     assert egress.touched["delayed"] == 3
 
 
@@ -242,13 +242,13 @@ class EveryNanosecond:
             if self.frames:
                 self.frames -= 1
                 free_ns = now + FRAME_NS
-                self.out.append(Transmit(3, free_ns + 1_000, FRAME))
+                self.out.append((3, free_ns + 1_000, FRAME))
             elif (cls := self.choose(now)) is not None:
                 body = self.queues[cls].popleft()
                 if not self.queues[cls]:
                     self.deficit[cls] = 0
                 free_ns = now + len(body)
-                self.out.append(Transmit(3, free_ns + 1_000, body))
+                self.out.append((3, free_ns + 1_000, body))
                 self.told.append((now, body[-1], len(body)))
 
 
@@ -286,7 +286,7 @@ def test_lazy_is_exact_and_cuts_do_not_matter(events: list[Event], cuts: list[in
     at_work(egress, events, cuts, 9_000, out)
     assert (out, told) == (plain.out, plain.told)
     assert [egress.pause_ns(cls, 12_000) for cls in range(8)] == [paused_for(events, cls) for cls in range(8)]
-    assert egress.control_frames == sum(isinstance(entry.packet, ControlFrame) for entry in out)
+    assert egress.control_frames == sum(isinstance(entry[2], ControlFrame) for entry in out)
     assert len(out) - egress.control_frames + sum(egress.drops.values()) == sum(e[1] == "offer" for e in events)
 
 

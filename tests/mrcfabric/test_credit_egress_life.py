@@ -41,8 +41,8 @@ def begun(config: Any = PLAIN, fccl: int = 0, told: Told | None = None) -> tuple
 def left(out: list[Transmit]) -> list[tuple[int, int]]:
     """(start, number) of the packets that left a port of PLAIN."""
     return [
-        (one.arrival_ns - 1_000 - len(one.packet), number_of(one.packet))
-        for one in out if not isinstance(one.packet, ControlFrame)
+        (one[1] - 1_000 - len(one[2]), number_of(one[2]))
+        for one in out if not isinstance(one[2], ControlFrame)
     ]  # fmt: skip
 
 

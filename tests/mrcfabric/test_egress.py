@@ -41,7 +41,7 @@ def sent(egress: Egress, *offers: tuple[Instant, bytearray, bool]) -> list[Trans
 
 
 def ecn_bits(transmits: list[Transmit]) -> list[int]:
-    return [entry.packet[1] >> 4 & 3 for entry in transmits]
+    return [entry[2][1] >> 4 & 3 for entry in transmits]
 
 
 # Time and order.
@@ -57,12 +57,12 @@ def test_the_last_bit_arrives_after_serialization_and_delay():
 def test_serialization_counts_overhead_and_rounds_up():
     egress = port(EgressConfig(rate_bps=100_000_000_000, delay_ns=1_000, overhead_bytes=38))
     # (4232 + 38) * 8 / 100 = 341.6 ns
-    assert [entry.arrival_ns for entry in sent(egress, (0, packet(4_232), False))] == [342 + 1_000]
+    assert [entry[1] for entry in sent(egress, (0, packet(4_232), False))] == [342 + 1_000]
 
 
 def test_packets_wait_for_each_other():
     transmits = sent(port(), (0, packet(300), False), (100, packet(200), False), (900, packet(100), False))
-    assert [entry.arrival_ns - 1_000 for entry in transmits] == [300, 500, 1_000]
+    assert [entry[1] - 1_000 for entry in transmits] == [300, 500, 1_000]
 
 
 @pytest.mark.spec("MRC 1.0", "1.8")
@@ -73,19 +73,19 @@ def test_control_overtakes_waiting_data_but_not_the_packet_in_serialization():
         (10, packet(300, number=2), False),
         (20, packet(64, CONTROL, number=3), True),
     )
-    assert [entry.packet[-1] for entry in transmits] == [1, 3, 2]
+    assert [entry[2][-1] for entry in transmits] == [1, 3, 2]
 
 
 def test_an_arrival_is_seen_before_a_departure_of_the_same_instant():
     at_once = sent(port(), (7, packet(300, number=1), False), (7, packet(64, CONTROL, number=2), True))
-    assert [entry.packet[-1] for entry in at_once] == [2, 1]
+    assert [entry[2][-1] for entry in at_once] == [2, 1]
     later = sent(
         port(),
         (0, packet(300, number=1), False),
         (5, packet(300, number=2), False),
         (300, packet(64, CONTROL, number=3), True),
     )
-    assert [entry.packet[-1] for entry in later] == [1, 3, 2]
+    assert [entry[2][-1] for entry in later] == [1, 3, 2]
 
 
 def test_run_commits_starts_up_to_and_including_until():
@@ -126,8 +126,8 @@ def test_a_packet_that_has_started_leaves_room():
 def test_what_finds_the_queue_full_is_cut_remarked_and_overtakes():
     egress = port(TRIM)
     transmits = sent(egress, *[(0, packet(500, number=number), False) for number in (1, 2, 3)])
-    assert [len(entry.packet) for entry in transmits] == [128, 500, 500]
-    trimmed = transmits[0].packet
+    assert [len(entry[2]) for entry in transmits] == [128, 500, 500]
+    trimmed = transmits[0][2]
     assert (trimmed[0] & 0x0F) << 2 | trimmed[1] >> 6 == 12
     assert trimmed[1] >> 4 & 3 == ECT_0
     assert (egress.trim_admitted, egress.trim_dropped, egress.drops["data_full"]) == (1, 0, 0)
@@ -136,7 +136,7 @@ def test_what_finds_the_queue_full_is_cut_remarked_and_overtakes():
 def test_retransmissions_may_be_trimmed_and_other_classes_are_dropped():
     egress = port(TRIM)
     offers = [(0, packet(1_000, 8), False), (0, packet(1_000, 8), False), (0, packet(1_000, NO_TRIM), False)]
-    assert sorted(len(entry.packet) for entry in sent(egress, *offers)) == [128, 1_000]
+    assert sorted(len(entry[2]) for entry in sent(egress, *offers)) == [128, 1_000]
     assert egress.drops["data_full"] == 1
 
 
@@ -157,8 +157,8 @@ def test_a_trimmed_packet_without_room_is_dropped():
 def test_a_short_packet_is_trimmed_whole():
     egress = port(TRIM)
     transmits = sent(egress, (0, packet(1_000), False), (0, packet(90), False))
-    assert [len(entry.packet) for entry in transmits] == [90, 1_000]
-    assert transmits[0].packet[1] >> 6 | (transmits[0].packet[0] & 0x0F) << 2 == 12
+    assert [len(entry[2]) for entry in transmits] == [90, 1_000]
+    assert transmits[0][2][1] >> 6 | (transmits[0][2][0] & 0x0F) << 2 == 12
 
 
 # ECN. The queue left behind decides: 500 marks nothing, 1500 everything.
@@ -255,7 +255,7 @@ def every_nanosecond(offers: list[tuple[Instant, int, bool, int]]) -> list[Trans
                 body = marked(data.popleft(), waiting(data) > 200)
                 lead = max(Fraction(0), lead - Fraction(1, 4) * len(body))
             free_ns = now + len(body)
-            out.append(Transmit(3, free_ns + 1_000, body))
+            out.append((3, free_ns + 1_000, body))
         if now > 1_000 and not control and not data:
             return out
     raise AssertionError("the queues must drain")
@@ -284,7 +284,7 @@ def test_lazy_is_exact_and_cuts_do_not_matter(offers, cuts):
     assert out == every_nanosecond(offers)
     lost = egress.drops["data_full"] + egress.drops["control_full"] + egress.drops["trim_full"]
     assert len(out) + lost == len(offers)
-    assert (egress.packets, egress.bytes) == (len(out), sum(len(entry.packet) for entry in out))
+    assert (egress.packets, egress.bytes) == (len(out), sum(len(entry[2]) for entry in out))
     assert egress.trimmed == egress.trim_admitted + egress.trim_dropped
     assert egress.offered_packets == len(offers)
     assert egress.offered_bytes == sum(offer[1] for offer in offers)

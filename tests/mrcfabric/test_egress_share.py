@@ -21,7 +21,7 @@ HALF = replace(PLAIN, control_share_ppm=500_000, control_burst_bytes=0)
 
 def classes(transmits: list[Transmit]) -> str:
     """`c` for control, `d` for data, in the order of departure."""
-    return "".join("c" if dscp_of(entry.packet) == CONTROL else "d" for entry in transmits)
+    return "".join("c" if dscp_of(entry[2]) == CONTROL else "d" for entry in transmits)
 
 
 @pytest.mark.spec("UEC", "CMS")
@@ -104,7 +104,7 @@ def test_trimming_goes_off_and_on_with_the_code_point_of_the_port():
     egress.set_trim(on=True, dscp=16)
     assert egress.offer(0, packet(1_000), False, out)
     egress.run(NEVER - 1, out)
-    assert [dscp_of(entry.packet) for entry in out] == [16, TRIMMABLE]
+    assert [dscp_of(entry[2]) for entry in out] == [16, TRIMMABLE]
     assert (egress.drops["data_full"], egress.trimmed) == (1, 1)
 
 

@@ -26,7 +26,7 @@ def test_serialization_is_exact_at_every_rate(rate_bps: int, overhead: int, size
         egress.offer(0, packet(size + 4), False, out)
         end += -(-(size + 4 + overhead) * 8_000_000_000 // rate_bps)
     egress.run(NEVER - 1, out)
-    assert (out[-1].arrival_ns, egress.busy_until) == (end + 100, end)
+    assert (out[-1][1], egress.busy_until) == (end + 100, end)
 
 
 def test_a_rate_limit_that_ends_leaves_the_rate_of_the_port() -> None:

@@ -32,12 +32,12 @@ class Wire:
 
     def carry(self, arrival_ns: int, packet: Buffer = BODY, data: bool = True) -> str | None:
         self.link.release(arrival_ns - 1, self.out)
-        return self.link.carry(Transmit(3, arrival_ns, packet), data, self.out)
+        return self.link.carry((3, arrival_ns, packet), data, self.out)
 
     def arrivals(self) -> list[int]:
         """Of all packets, those held back included."""
         assert self.link.release(NEVER - 1, self.out) == NEVER
-        return [entry.arrival_ns for entry in self.out]
+        return [entry[1] for entry in self.out]
 
 
 def carried(impairment: Impairment, count: int, data: bool = True) -> tuple[list[Transmit], list[str | None]]:
@@ -48,7 +48,7 @@ def carried(impairment: Impairment, count: int, data: bool = True) -> tuple[list
 
 
 def arrivals(impairment: Impairment, count: int) -> list[int]:
-    return [entry.arrival_ns for entry in carried(impairment, count)[0]]
+    return [entry[1] for entry in carried(impairment, count)[0]]
 
 
 # What loses packets.
@@ -56,7 +56,7 @@ def arrivals(impairment: Impairment, count: int) -> list[int]:
 
 def test_a_healthy_link_passes_everything_untouched():
     out, reasons = carried(HEALTHY, 5)
-    assert out == [Transmit(3, index * STEP_NS, BODY) for index in range(5)]
+    assert out == [(3, index * STEP_NS, BODY) for index in range(5)]
     assert reasons == [None] * 5
 
 
@@ -133,7 +133,7 @@ def test_corruption_turns_one_bit_of_a_copy():
         assert wire.carry(0, body) is None
     assert body == BODY
     wire.arrivals()
-    bits = [(int.from_bytes(entry.packet, "big") ^ int.from_bytes(BODY, "big")) for entry in wire.out]
+    bits = [(int.from_bytes(entry[2], "big") ^ int.from_bytes(BODY, "big")) for entry in wire.out]
     assert all(bit.bit_count() == 1 for bit in bits)
     assert len(set(bits)) > 100
     assert wire.link.touched["corrupted"] == 200
@@ -145,7 +145,7 @@ def test_a_duplicate_comes_right_behind_in_memory_of_its_own():
     wire.carry(50, body)
     assert wire.arrivals() == [50, 51]
     body[0] ^= 1
-    assert wire.out[1].packet == BODY
+    assert wire.out[1][2] == BODY
     assert wire.link.touched == {**dict.fromkeys(TOUCHES, 0), "duplicated": 1}
 
 
@@ -192,11 +192,11 @@ def test_two_that_meet_on_the_way_come_one_behind_the_other():
 def test_what_is_held_back_stays_until_a_link_delay_before_it_arrives():
     link, out = ImpairedLink(Rng("test"), 1_000), []
     link.change(Impairment(delay_ns=300))
-    link.carry(Transmit(3, 1_050, BODY), True, out)
+    link.carry((3, 1_050, BODY), True, out)
     assert (out, link.held) == ([], 1)
     assert link.release(349, out) == 350
     assert link.release(350, out) == NEVER
-    assert [entry.arrival_ns for entry in out] == [1_350]
+    assert [entry[1] for entry in out] == [1_350]
     assert link.held == 0
 
 
@@ -248,7 +248,7 @@ def test_nothing_comes_early_and_every_packet_is_accounted_for(fault, steps):
     found = wire.arrivals()
     assert all(later > earlier for earlier, later in pairwise(found))
     if not fault.corruption_ppm:
-        assert all(entry.arrival_ns >= departed[int.from_bytes(entry.packet[:2], "big")] for entry in wire.out)
+        assert all(entry[1] >= departed[int.from_bytes(entry[2][:2], "big")] for entry in wire.out)
     assert len(found) + lost == len(steps) + wire.link.touched["duplicated"]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from mrcfabric.clock import ClockPage
 from mrcfabric.link_port import MISSING_WALL_NS_MAX, SEQUENCE_GAP, Fidelity, LinkEnd, LinkPort
-from mrcfabric.node import Input, Transmit
+from mrcfabric.node import Input
 from mrcfabric.udp import Address, Endpoint
 from mrcfabric.units import NEVER
 from mrcfabric.wire.link import CONTROL, LINK_VERSION, SIZE_AT, ControlFrame, link_frame, link_stamp
@@ -40,7 +40,7 @@ class Wire:
         return port
 
     def send(self, port: LinkPort, *packets: tuple[int, bytes]) -> None:
-        port.outgoing += [Transmit(0, arrival_ns, packet) for arrival_ns, packet in packets]
+        port.outgoing += [(0, arrival_ns, packet) for arrival_ns, packet in packets]
         port.send()
         self.page.words[port.sent_word] = port.sent
 
@@ -179,7 +179,7 @@ def test_what_a_killed_sender_did_not_publish_was_never_sent(wire: Wire, heard: 
     if heard:
         wire.send(a, (1, b"published"))
         assert len(wire.take(b)) == 1
-    a.outgoing += [Transmit(0, 2, b"not published"), Transmit(0, 3, b"nor this")]
+    a.outgoing += [(0, 2, b"not published"), (0, 3, b"nor this")]
     a.send()
     a.endpoint.close()
     again = wire.open(0, incarnation=1)

@@ -22,7 +22,7 @@ def tap_of(wanted: PacketFilter | None = None, records: int = 8, snap: int = SNA
 
 
 def sent(count: int, port: int = 0) -> list[Transmit]:
-    return [Transmit(port, 100 + number, bytearray([number] * 100)) for number in range(1, count + 1)]
+    return [(port, 100 + number, bytearray([number] * 100)) for number in range(1, count + 1)]
 
 
 def told(answer: dict[str, Any]) -> list[tuple[int, int, int, bytes]]:
@@ -31,7 +31,7 @@ def told(answer: dict[str, Any]) -> list[tuple[int, int, int, bytes]]:
 
 def test_records_say_what_when_and_how_long() -> None:
     tap = tap_of()
-    tap.take([Transmit(3, 77, bytearray(b"x" * 100)), Transmit(1, 70, b"short")])
+    tap.take([(3, 77, bytearray(b"x" * 100)), (1, 70, b"short")])
     answer = tap.after(0, 10)
     assert told(answer) == [(77, 3, 100, b"x" * SNAP), (70, 1, 5, b"short")]
     del answer["records"]
@@ -40,7 +40,7 @@ def test_records_say_what_when_and_how_long() -> None:
 
 def test_a_link_control_frame_is_known_as_one() -> None:
     tap, frame = tap_of(), encode(bytes(6), {3: 9})
-    tap.take([Transmit(3, 77, frame), Transmit(3, 78, bytes(frame))])
+    tap.take([(3, 77, frame), (3, 78, bytes(frame))])
     found = told(tap.after(0, 10))
     assert found == [(77, 3, 64, frame), (78, 3, 64, frame)]
     assert [type(record[3]) for record in found] == [ControlFrame, bytes]
@@ -48,7 +48,7 @@ def test_a_link_control_frame_is_known_as_one() -> None:
 
 def test_a_record_is_a_copy() -> None:
     tap, packet = tap_of(), bytearray(b"before")
-    tap.take([Transmit(0, 1, packet), Transmit(0, 1, memoryview(packet))])
+    tap.take([(0, 1, packet), (0, 1, memoryview(packet))])
     packet[:] = b"after!"
     assert [record[3] for record in told(tap.after(0, 9))] == [b"before", b"before"]
 
@@ -56,7 +56,7 @@ def test_a_record_is_a_copy() -> None:
 def test_ports_and_bytes_decide() -> None:
     tap = tap_of(PacketFilter(ports=(1,), kinds=("sack",)))
     sack, data = golden_packets()["sack"], data_packet(WRITE_ONLY)
-    tap.take([Transmit(0, 1, sack), Transmit(1, 2, data), Transmit(1, 3, sack), Transmit(1, 4, b"")])
+    tap.take([(0, 1, sack), (1, 2, data), (1, 3, sack), (1, 4, b"")])
     assert [record[0] for record in told(tap.after(0, 9))] == [3]
     assert tap.lost == [], "what nobody wants is not lost"
 
@@ -82,7 +82,7 @@ def test_what_was_read_makes_room() -> None:
 def test_bytes_are_bounded_whatever_the_records() -> None:
     tap = tap_of(records=1 << 16, snap=1 << 16)
     size = 60_000
-    tap.take(Transmit(0, 1, bytes(size)) for _ in range(200))
+    tap.take((0, 1, bytes(size)) for _ in range(200))
     kept = -(-TAP_BYTES_MAX // (size + 18))
     assert tap.lost == [(0, 200 - kept)]
     answer = tap.after(0, 1000)

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from mrcfabric.errors import ConfigError, RefusedError
-from mrcfabric.node import Transmit
 from mrcfabric.tap import Tap, records_in
 from mrcfabric.taps import TAPS_MAX, Taps
 from mrcfabric.wire.dscp import Dscp
@@ -36,7 +35,7 @@ async def test_set_read_and_end() -> None:
     ops = CountingOps()
     assert await ops.ask("tap", id="a", filter={"ports": [2]}, snap_bytes=4, records_max=2) == {"now_ns": 42}
     assert ops.active is not None
-    ops.active[0].take([Transmit(2, at_ns, b"packet") for at_ns in (5, 6, 7)])
+    ops.active[0].take([(2, at_ns, b"packet") for at_ns in (5, 6, 7)])
     answer = await ops.ask("tapped", id="a", limit=1)
     assert list(records_in(answer.pop("records"))) == [(5, 2, 6, b"pack")]
     assert answer == {"last": 1, "newest": 2, "lost": [(2, 1)], "now_ns": 42}

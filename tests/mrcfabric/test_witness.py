@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from mrcfabric.choice import Choice
 from mrcfabric.naming import nic_address
-from mrcfabric.node import Transmit
 from mrcfabric.units import Buffer
 from mrcfabric.wire import srh
 from mrcfabric.wire.dscp import Dscp
@@ -129,8 +128,8 @@ def offered(book: Witness, packet: Buffer) -> None:
 def test_a_departure_refers_to_its_offer() -> None:
     book, packet = witness(), data()
     offered(book, packet)
-    book.departed(9, Transmit(1, 20, packet))
-    book.departed(9, Transmit(1, 20, packet))
+    book.departed(9, (1, 20, packet))
+    book.departed(9, (1, 20, packet))
     book.carried("loss", [])
     first, second = book.after(0, 9)["statements"]
     assert (first["n"], first["step"], first["data_bytes"], first["control_bytes"], first["wire_ns"]) == (
@@ -142,10 +141,10 @@ def test_a_departure_refers_to_its_offer() -> None:
 def test_what_a_fault_did_is_told_of_the_last_departure() -> None:
     book, packet = witness(), data()
     offered(book, packet)
-    book.departed(9, Transmit(1, 20, packet))
+    book.departed(9, (1, 20, packet))
     book.carried("loss", [])
     assert book.after(2, 9)["statements"] == [{"n": 3, "at_ns": 9, "step": "carry", "of": 1, "lost": "loss"}]
-    book.departed(10, Transmit(1, 21, data()))
+    book.departed(10, (1, 21, data()))
     book.carried("loss", [])
     assert book.after(3, 9)["statements"] == [], "nobody follows that one"
 
@@ -166,8 +165,8 @@ def test_packets_that_never_leave_are_forgotten() -> None:
     for packet in packets:
         offered(book, packet)
     before = book.after(0, 1 << 20)["last"]
-    book.departed(9, Transmit(1, 20, packets[0]))
-    book.departed(9, Transmit(1, 20, packets[1]))
+    book.departed(9, (1, 20, packets[0]))
+    book.departed(9, (1, 20, packets[1]))
     assert [one["of"] for one in book.after(before, 9)["statements"]] == [2]
 
 
@@ -214,7 +213,7 @@ def test_a_pause_is_told_while_a_followed_packet_waits() -> None:
     book.paused(21, 1, 4, 80)
     book.paused(22, 2, 3, 80)
     book.paused(30, 1, 3, 30)
-    book.departed(30, Transmit(1, 40, packet))
+    book.departed(30, (1, 40, packet))
     book.paused(70, 1, 3, 90)
     told = [one for one in steps(book) if one["step"] == "pause"]
     assert told == [

@@ -79,9 +79,9 @@ class CreditLink:
                 self.ends[end].run(due, outs[end])
             for end, out in enumerate(outs):
                 for sent in out:
-                    self._push(sent.arrival_ns, 0, 1 - end, sent.packet)
-                    if not isinstance(sent.packet, ControlFrame):
-                        self.inflight[end][vl_of(sent.packet)] += blocks_of(len(sent.packet))
+                    self._push(sent[1], 0, 1 - end, sent[2])
+                    if not isinstance(sent[2], ControlFrame):
+                        self.inflight[end][vl_of(sent[2])] += blocks_of(len(sent[2]))
             if look is not None:
                 look()
         self.now = until

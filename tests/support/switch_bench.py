@@ -134,7 +134,7 @@ class SwitchBench:
 
     def out(self, port: int, *dscps: int) -> list[bytes]:
         """What left a port, in order; with code points only packets that have one of them."""
-        packets = [bytes(entry.packet) for entry in self.sent if entry.port == port]
+        packets = [bytes(entry[2]) for entry in self.sent if entry[0] == port]
         return [packet for packet in packets if not dscps or dscp_of(packet) in dscps]
 
     def row(self, port: int) -> dict[str, Any]:

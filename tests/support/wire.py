@@ -278,7 +278,7 @@ class Wire:
         # A packet leaves `delay_ns` before it arrives, so that no driver sees it come too soon.
         while self._held and self._held[0][0] <= until:
             at_ns, _, port, packet = heappop(self._held)
-            out.append(Transmit(port, at_ns + self.delay_ns, packet))
+            out.append((port, at_ns + self.delay_ns, packet))
         self.now_ns = until
         return out
 

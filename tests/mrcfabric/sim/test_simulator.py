@@ -53,7 +53,7 @@ class Pauser:
         self.taken += [body for *_, body in inputs]
         first = self.now_ns < 5 <= until
         self.now_ns = until
-        return [Transmit(0, 1_010, encode(bytes(6), {3: 9})), Transmit(0, 1_020, bytearray(64))] if first else []
+        return [(0, 1_010, encode(bytes(6), {3: 9})), (0, 1_020, bytearray(64))] if first else []
 
     def next_timeout(self) -> int | None:
         return 5 if self.now_ns < 5 else None

@@ -72,9 +72,9 @@ class Bench:
             egress.run(now, ports.out)
         if ports.tracking:
             ports.track(now + 1)
-        out: list[Transmit] = sorted(ports.out, key=lambda entry: (entry.arrival_ns, entry.port))
+        out: list[Transmit] = sorted(ports.out, key=lambda entry: (entry[1], entry[0]))
         ports.out.clear()
-        return [entry.packet for entry in out]
+        return [entry[2] for entry in out]
 
     def reply_port(self) -> int:
         """The port by which the next acknowledgement leaves; -1: none can."""

@@ -65,7 +65,7 @@ def test_a_port_takes_one_packet_on_the_wire_and_one_behind_it() -> None:
     made.depart(100)
     made.depart(600)
     assert made.room == 0b111
-    assert [entry.arrival_ns for entry in made.out] == [200, 700, 800]
+    assert [entry[1] for entry in made.out] == [200, 700, 800]
 
 
 def test_a_paused_port_has_no_room_until_the_very_instant_at_which_the_pause_ends() -> None:
@@ -93,7 +93,7 @@ def test_other_classes_go_on_and_their_pauses_take_no_room() -> None:
     made.offer(0, 1, packet(RC_ACK), True)
     assert (made.room, made.next_ns) == (0b101, 0)
     made.depart(0)
-    assert [entry.port for entry in made.out] == [1]
+    assert [entry[0] for entry in made.out] == [1]
 
 
 def test_what_waited_when_the_pause_came_goes_when_it_ends() -> None:
@@ -105,7 +105,7 @@ def test_what_waited_when_the_pause_came_goes_when_it_ends() -> None:
     made.pause(90, 0, pfc(c3=5))
     assert made.next_ns == 90 + 5 * 64
     made.depart(made.next_ns)
-    assert [entry.arrival_ns for entry in made.out] == [200, 410 + 200]
+    assert [entry[1] for entry in made.out] == [200, 410 + 200]
     assert made.room == 1
 
 

@@ -66,7 +66,7 @@ def test_what_comes_in_is_granted_again_when_the_nic_has_dealt_with_it() -> None
     assert receiver.receive(1_000, 0, ib_packet(130, 1)) == TAKEN
     assert seen == [3]
     made.run(2_000)
-    said = [parse(one.packet) for one in made.out]
+    said = [parse(one[2]) for one in made.out]
     assert said == [FlowControl(NORMAL, 1, 0, 23)]
 
 

@@ -311,7 +311,7 @@ class _Recorder(Nic):
     def advance(self, inputs: list[Input], until: int) -> list:  # type: ignore[type-arg]
         _SEEN.extend(_copied(entry) for entry in inputs)
         out = super().advance(inputs, until)
-        _SENT.extend((entry.port, entry.arrival_ns, bytes(entry.packet)) for entry in out)
+        _SENT.extend((entry[0], entry[1], bytes(entry[2])) for entry in out)
         return out
 
 

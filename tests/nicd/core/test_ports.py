@@ -31,7 +31,7 @@ def test_a_port_takes_one_packet_on_the_wire_and_one_behind_it() -> None:
     assert (made.room, made.next_ns) == (0b101, 100)
     made.depart(100)
     assert made.room == 0b111
-    assert [(entry.port, entry.arrival_ns) for entry in made.out] == [(1, 200), (1, 300)]
+    assert [(entry[0], entry[1]) for entry in made.out] == [(1, 200), (1, 300)]
 
 
 def test_control_packets_do_not_take_the_room_of_data() -> None:

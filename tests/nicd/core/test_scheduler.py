@@ -43,7 +43,7 @@ def drain(scheduler: Scheduler, ports: Ports) -> list[int]:
             now = ports.next_ns
             ports.depart(now)
     ports.run(1 << 40)
-    return [entry.packet[0] for entry in sorted(ports.out, key=lambda entry: entry.arrival_ns)]
+    return [entry[2][0] for entry in sorted(ports.out, key=lambda entry: entry[1])]
 
 
 def test_senders_take_turns_by_packet() -> None:

@@ -7,7 +7,6 @@ import pytest
 
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import RefusedError
-from mrcfabric.node import Transmit
 from mrcfabric.packet_filter import PacketFilter
 from mrcfabric.tap import Tap
 from mrcfabric.taps import TAPS_MAX, Taps
@@ -41,7 +40,7 @@ class _Node:
 
     def send(self, port: int, *arrivals: int, packet: bytes = golden.SACK) -> None:
         for tap in self.active or ():
-            tap.take([Transmit(port, at_ns, packet) for at_ns in arrivals])
+            tap.take([(port, at_ns, packet) for at_ns in arrivals])
 
     async def call(self, op: str, args: Mapping[str, Any]) -> Any:
         if self.silent:

@@ -63,16 +63,16 @@ def switch(begun: bool = True, fccl: int = 40) -> CreditSwitch:
 
 def said(sent: list[Transmit], port: int, vl: int = 0) -> list[tuple[int, FlowControl]]:
     """(start, what) of the flow control packets that left a port."""
-    found = [(one.arrival_ns - WIRE_NS, parse(one.packet)) for one in sent
-             if one.port == port and isinstance(one.packet, ControlFrame)]  # fmt: skip
+    found = [(one[1] - WIRE_NS, parse(one[2])) for one in sent
+             if one[0] == port and isinstance(one[2], ControlFrame)]  # fmt: skip
     return [(at_ns, one) for at_ns, one in found if one is not None and one.vl == vl]
 
 
 def left(sent: list[Transmit], port: int) -> list[tuple[int, int]]:
     """(start, number) of the packets that left a port."""
     return [
-        (one.arrival_ns - 1_000 - len(one.packet), number_of(one.packet))
-        for one in sent if one.port == port and not isinstance(one.packet, ControlFrame)
+        (one[1] - 1_000 - len(one[2]), number_of(one[2]))
+        for one in sent if one[0] == port and not isinstance(one[2], ControlFrame)
     ]  # fmt: skip
 
 
@@ -117,7 +117,7 @@ def test_a_packet_without_credit_waits_with_its_blocks_held() -> None:
 def test_the_service_level_says_the_vl_on_the_way_out_and_both_sums_stay_good(sl: int, vl: int, came: int) -> None:
     node = switch()
     sent = node.advance([frame(packet(2, sl=sl, vl=came), 10_000, 0)], 20_000)
-    (gone,) = [one.packet for one in sent if one.port == 1 and not isinstance(one.packet, ControlFrame)]
+    (gone,) = [one[2] for one in sent if one[0] == 1 and not isinstance(one[2], ControlFrame)]
     assert vl_of(gone) == vl
     assert vcrc_ok(gone)
     assert lrh_icrc_ok(gone)
@@ -128,7 +128,7 @@ def test_vl15_stays_on_its_vl_and_takes_no_credit() -> None:
     node = switch(fccl=0)
     sent = node.advance([frame(packet(2, 7, vl=15), 10_000, 0)], 20_000)
     assert left(sent, 1) == [(10_000, 7)]
-    assert vl_of(sent[0].packet) == 15
+    assert vl_of(sent[0][2]) == 15
     assert said(sent, 0) == []
 
 
@@ -200,7 +200,7 @@ def test_the_result_does_not_depend_on_how_time_is_cut(seed: int, cuts: list[int
             del inputs[: len(now)]
             out += node.advance([one._replace(body=bytearray(one.body) if not isinstance(one.body, ControlFrame) and
                                  isinstance(one.body, bytearray) else one.body) for one in now], until)  # fmt: skip
-        return sorted(out, key=lambda one: (one.port, one.arrival_ns)), node.counters()
+        return sorted(out, key=lambda one: (one[0], one[1])), node.counters()
 
     assert run([]) == run(cuts)
 

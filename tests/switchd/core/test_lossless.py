@@ -215,7 +215,7 @@ def test_uplinks_of_a_lossless_switch_follow_their_carrier() -> None:
     cut = Input(100, Rank.COMMAND, 0, 1, SetImpairment(1, 2, Impairment(up=False)))
     frames = [frame(roce(2, 7, 0xC000 + flow, size=100), 101 + 200 * flow, 0, flow) for flow in range(50)]
     sent = node.advance([cut, *frames], 50_000)
-    assert {entry.port for entry in sent} == {3}
+    assert {entry[0] for entry in sent} == {3}
     assert node.counters()["ecmp"] == {2: 0, 3: 50}
 
 
@@ -225,9 +225,7 @@ def test_usids_may_be_lossless_too() -> None:
     node = build_switch(config)
     assert isinstance(node, LosslessSwitch)
     sent = node.advance([frame(packet(OWN, NEXT, LAST, size=1_000, dscp=26), 10, 0, n) for n in range(4)], 20_000)
-    assert [entry.packet for entry in sent if entry.port == 1] == [
-        packet(NEXT, LAST, size=1_000, dscp=26, hop_limit=63)
-    ] * 4
+    assert [entry[2] for entry in sent if entry[0] == 1] == [packet(NEXT, LAST, size=1_000, dscp=26, hop_limit=63)] * 4
     assert asked(sent) == [(10, 0, 1_000), (1_010, 0, 0)]
     assert node.counters()["usids"][NEXT] == {"packets": 4, "bytes": 4_000}
 
@@ -283,7 +281,7 @@ def test_the_result_does_not_depend_on_how_time_is_cut(events: list[Any], gaps: 
     wanted = whole.advance(script(events, gaps), end)
     balanced(whole)
     rest, found = script(events, gaps), []
-    instants = {entry.at_ns + near for entry in rest for near in (-1, 0, 1)} | {entry.arrival_ns for entry in wanted}
+    instants = {entry.at_ns + near for entry in rest for near in (-1, 0, 1)} | {entry[1] for entry in wanted}
     cuts = data.draw(st.lists(st.sampled_from(sorted(instants | {11})), max_size=12, unique=True))
     for until in [*sorted(cut for cut in cuts if 0 < cut < end), end]:
         found += pieces.advance([entry for entry in rest if entry.at_ns <= until], until)

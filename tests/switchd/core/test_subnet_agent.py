@@ -47,7 +47,7 @@ def asked(node: Any, one: Smp, in_port: int = 0, at_ns: int = 10_000) -> Smp:
     found = step(one, SELF_PORT)
     assert found is not None
     sent = node.advance([frame(encode(found[1]), at_ns, in_port)], at_ns + 5_000)
-    (packet,) = [entry.packet for entry in sent if len(entry.packet) > 6]
+    (packet,) = [entry[2] for entry in sent if len(entry[2]) > 6]
     answer = parse(packet)
     assert answer is not None
     back = step(answer, 1)

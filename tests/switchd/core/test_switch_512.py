@@ -43,8 +43,8 @@ def test_every_port_has_its_packets_and_nobody_elses(name: str) -> None:
     out = switch.advance(sorted(frames), 10_000)
     assert len(out) == 3 * PORTS
     for transmit in out:
-        assert transmit.packet[40:] == bodies[transmit.port][40:]
-        assert transmit.packet[28:30] == bodies[transmit.port][30:32]
+        assert transmit[2][40:] == bodies[transmit[0]][40:]
+        assert transmit[2][28:30] == bodies[transmit[0]][30:32]
     counters = switch.counters()
     assert {port: figures["packets"] for port, figures in counters["ports"].items()} == dict.fromkeys(range(PORTS), 3)
     assert len(counters["usids"]) == PORTS

@@ -36,7 +36,7 @@ def test_a_fault_begins_and_ends_at_its_instant():
         frame(packet(OWN, NEXT), 212, 0, 3),
         frame(packet(OWN, LAST), 212, 0, 4),
     ]
-    assert [entry.port for entry in node.advance(inputs, 1_000)] == [1, 1, 2]
+    assert [entry[0] for entry in node.advance(inputs, 1_000)] == [1, 1, 2]
     assert [(event.at_ns, event.token, event.error) for event in node.drain_events()] == [(211, 77, None)]
     assert node.drain_events() == []
     assert node.impairments() == {1: Impairment(up=False)}
@@ -100,7 +100,7 @@ def test_a_switch_that_stands_still_loses_what_comes_and_keeps_what_waits():
     assert (node.drops["frozen"], node.egress[1].data_bytes) == (3, 400)
     assert node.counters()["forwarding"] == 0
     inputs = [command(SetForwarding(2, on=True), 6_000, 2), frame(packet(OWN, LAST), 6_000)]
-    ends = [(entry.port, entry.arrival_ns) for entry in node.advance(inputs, 9_000)]
+    ends = [(entry[0], entry[1]) for entry in node.advance(inputs, 9_000)]
     assert sorted(ends) == [(1, 6_200 + PORT.delay_ns), (1, 6_400 + PORT.delay_ns), (2, 6_200 + PORT.delay_ns)]
     assert [event.error for event in node.drain_events()] == [None] * 2
 

@@ -76,11 +76,11 @@ class Funnel:
                 for sent in nic.advance(inputs, upto):
                     self._sequence += 1
                     if node:
-                        heappush(self._waiting, (sent.arrival_ns, self._sequence, bytearray(sent.packet)))
+                        heappush(self._waiting, (sent[1], self._sequence, bytearray(sent[2])))
                     else:
-                        peer = nic_of_address(bytes(sent.packet[24:40]))
+                        peer = nic_of_address(bytes(sent[2][24:40]))
                         assert peer is not None
-                        self._input(peer, sent.arrival_ns, sent.packet, Rank.FRAME)
+                        self._input(peer, sent[1], sent[2], Rank.FRAME)
                 nic.drain_events()
             self._serve(upto)
             self.now = upto

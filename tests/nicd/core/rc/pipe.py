@@ -137,13 +137,13 @@ class Pipe:
         inputs.sort(key=lambda entry: entry[:4])
         nic = self.nics[side]
         for sent in nic.advance(inputs, upto):
-            packet = bytearray(sent.packet)
+            packet = bytearray(sent[2])
             seen = Seen(packet, self._peek(packet))
             if self.keep:
-                self.log.append((sent.arrival_ns, side, seen))
-            for later in self.copies() if self.fate(sent.arrival_ns, side, seen) else ():
+                self.log.append((sent[1], side, seen))
+            for later in self.copies() if self.fate(sent[1], side, seen) else ():
                 self._sequence += 1
-                frame = Input(sent.arrival_ns + later, int(Rank.FRAME), sent.port, self._sequence, bytearray(packet))
+                frame = Input(sent[1] + later, int(Rank.FRAME), sent[0], self._sequence, bytearray(packet))
                 heappush(self._frames[1 - side], frame)
         self.events[side] += nic.drain_events()
 

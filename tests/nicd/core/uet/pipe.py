@@ -155,17 +155,17 @@ class Pipe:
         inputs.sort(key=lambda entry: entry[:4])
         nic = self.nics[side]
         for sent in nic.advance(inputs, upto):
-            packet = bytearray(sent.packet)
+            packet = bytearray(sent[2])
             seen = Seen(packet, self._peek(packet))
             assert seen.peeked[0] is None, seen.peeked[0]
-            self.log.append((sent.arrival_ns, side, seen))
-            fate = self.fate(sent.arrival_ns, side, seen)
+            self.log.append((sent[1], side, seen))
+            fate = self.fate(sent[1], side, seen)
             body = packet if fate is True else fate
             if body is False:
                 continue
             for later in self.copies(seen):
                 self._sequence += 1
-                frame = Input(sent.arrival_ns + later, int(Rank.FRAME), sent.port, self._sequence, bytearray(body))
+                frame = Input(sent[1] + later, int(Rank.FRAME), sent[0], self._sequence, bytearray(body))
                 heappush(self._frames[1 - side], frame)
         self.events[side] += nic.drain_events()
 

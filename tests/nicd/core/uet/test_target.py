@@ -75,11 +75,11 @@ class Lone:
         self.now += wait_ns
         self._sequence += 1
         out = self.nic.advance([Input(self.now, int(Rank.FRAME), 0, self._sequence, packet)], self.now)
-        return [Seen(bytearray(one.packet), self.pipe._peek(one.packet)) for one in out]
+        return [Seen(bytearray(one[2]), self.pipe._peek(one[2])) for one in out]
 
     def wait(self, length_ns: int) -> list[Seen]:
         self.now += length_ns
-        return [Seen(bytearray(one.packet), self.pipe._peek(one.packet)) for one in self.nic.advance([], self.now)]
+        return [Seen(bytearray(one[2]), self.pipe._peek(one[2])) for one in self.nic.advance([], self.now)]
 
     def memory(self) -> bytes:
         return self.nic.region_bytes(2)

@@ -31,7 +31,7 @@ def compared(body: bytes | bytearray | memoryview) -> None:
         assert drops == [routed]
         assert not sent
     else:
-        assert [(entry.port, entry.packet) for entry in sent] == [routed]
+        assert [(entry[0], entry[2]) for entry in sent] == [routed]
     assert forwarding.counters()["usids"] == switch.counters()["usids"]
 
 
