@@ -91,19 +91,16 @@ class Ports:
     def depart(self, now: Instant) -> None:
         """Carry out the departures of the instant `next_ns`, in the order of ports."""
         departures = self._departures
-        out = self.out
-        while True:
-            least, port = NEVER, 0
-            for number, at_ns in enumerate(departures):
-                if at_ns < least:
-                    least, port = at_ns, number
-            self.next_ns = least
-            if least > now:
-                return
-            egress = self.egress[port]
-            departures[port] = egress.run(now, out)
-            if egress.data_bytes < self._queue_bytes_max:
-                self.room |= 1 << port & self.carrier
+        least = NEVER
+        for port, at_ns in enumerate(departures):
+            if at_ns <= now:
+                egress = self.egress[port]
+                departures[port] = at_ns = egress.run(now, self.out)
+                if egress.data_bytes < self._queue_bytes_max:
+                    self.room |= 1 << port & self.carrier
+            if at_ns < least:
+                least = at_ns
+        self.next_ns = least
 
     def run(self, until: Instant) -> None:
         """Carry out every departure up to and including `until`; only while not tracking."""

@@ -145,7 +145,7 @@ class Responder:
         message = self._assembly.admit(psn, opcode, rqmsn, msn, va, r_key, length, size)
         if message is None:
             return self._unfit(now, psn, ev, stamp)
-        if not self._board.memory.place(r_key, va, memoryview(packet)[start : start + size]):
+        if not self._board.memory.place(r_key, va, packet[start : start + size]):
             self._refuse(now, "memory_access")
             return stats.drop("memory")
         window.receive(psn)

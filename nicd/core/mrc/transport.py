@@ -5,7 +5,7 @@
 MRC 1.0 7.5 (what a receiver dispatches on), RFC 6040 (the outer header's mark counts).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from mrcfabric.units import Buffer, Instant
@@ -21,7 +21,7 @@ from mrcfabric.wire.fastpath import (
     read_probe,
     read_sack,
 )
-from mrcfabric.wire.icrc import icrc_ok
+from mrcfabric.wire.icrc import icrc_in_view_ok
 from mrcfabric.wire.layout import (
     ACKNOWLEDGE,
     ENDPOINT_QP,
@@ -53,6 +53,7 @@ from nicd.core.stats import PLACED, TAKEN
 from nicd.core.transport import Transport
 
 _RTS: Final = int(QpState.RTS)
+_view: Final[Callable[[Buffer], memoryview]] = memoryview  # bound once: compiled code looks builtins up each time
 
 
 class MrcTransport(Transport):
@@ -168,8 +169,9 @@ class MrcTransport(Transport):
             return self._receive_odd(now, port, packet, reason)
         if not self.mrc_board.ports.carrier >> port & 1:
             return stats.drop("no_carrier")
+        view = _view(packet)
         # A trimmed packet has no ICRC.
-        if size >= 0 and not icrc_ok(packet):
+        if size >= 0 and not icrc_in_view_ok(view):
             return stats.drop("icrc")
         if dest_qp == ENDPOINT_QP:
             if opcode == WRITE_ONLY:
@@ -186,7 +188,7 @@ class MrcTransport(Transport):
             return stats.drop("inner_source")
         if opcode <= WRITE_ONLY_IMM:
             if size >= 0:
-                return link.responder.on_data(now, port, packet, traffic_class, opcode, flags, psn, ev, start, size)
+                return link.responder.on_data(now, port, view, traffic_class, opcode, flags, psn, ev, start, size)
             stamp = read_data_ts(packet)[2] if flags & FLAG_TS else 0
             return link.responder.on_trimmed(now, psn, ev, traffic_class >> 2 == self._lasthop, flags, stamp)
         if size < 0:
