@@ -75,9 +75,9 @@ class InflightTable:
     """All PSNs of one QP that are sent and not acknowledged."""
 
     __slots__ = (
-        "_acked_index", "_base_ns", "_lag_ns", "_latest", "_lost_heap", "_mtu", "_now_ns", "_order", "_originals",
-        "_patience", "_pending", "_records", "_reorder_packets", "_retry_linear", "_rto_ns", "_slow", "_stamped",
-        "_stats", "_way", "acked_sent_ns", "by_psn", "cack", "doubts", "lost", "peak", "windows",
+        "_acked_index", "_base_ns", "_freed", "_lag_ns", "_latest", "_lost_heap", "_mtu", "_now_ns", "_order",
+        "_originals", "_patience", "_psn_next", "_records", "_reorder_packets", "_retry_linear", "_rto_ns", "_slow",
+        "_stamped", "_stats", "_way", "acked_sent_ns", "by_psn", "cack", "doubts", "lost", "peak", "windows",
     )  # fmt: skip
 
     def __init__(
@@ -111,8 +111,10 @@ class InflightTable:
         """The most PSNs in flight when an acknowledgement came."""
         self.lost = 0
         """PSNs judged lost and not yet sent again."""
-        self._pending = 0
-        """Bit i: cack + 1 + i was sent and is not acknowledged."""
+        self._psn_next = psn_first
+        """Every PSN below it was sent."""
+        self._freed = 0
+        """Bit i: cack + 1 + i was sent and is acknowledged. Without packets out of order it is zero."""
         self._order: deque[Sent] = deque()
         """Transmissions in the order in which they left; finished ones are dropped from the left."""
         self._acked_index = -1
@@ -125,7 +127,8 @@ class InflightTable:
         psn = sent.psn
         self.by_psn[psn] = sent
         self._order.append(sent)
-        self._pending |= 1 << (psn - self.cack - 1)
+        if psn >= self._psn_next:
+            self._psn_next = psn + 1
         self.windows.left(sent.sent_ns, sent.plane, sent.size)
 
     def next_lost(self) -> Sent:
@@ -166,11 +169,15 @@ class InflightTable:
             if sent is not None:
                 self._latest = (cack, sent.tries, sent.sent_ns, sent.size, sent.plane)
             self.cack = cack
-            self._pending >>= moved
+            self._freed >>= moved
         shift = base - self.cack - 1
-        fresh = self._pending & (bitmap << shift if shift >= 0 else bitmap >> -shift)
+        fresh = (bitmap << shift if shift >= 0 else bitmap >> -shift) & ~self._freed
+        sent_psns = max(0, self._psn_next - self.cack - 1)
+        if fresh >> sent_psns:
+            # Nobody can have got what was never sent.
+            fresh &= (1 << sent_psns) - 1
         if fresh:
-            self._pending ^= fresh
+            self._freed |= fresh
             first = self.cack
             while fresh:
                 low = fresh & -fresh
@@ -190,7 +197,7 @@ class InflightTable:
                 self._acked(sent)
                 self._latest = (psn, sent.tries, sent.sent_ns, sent.size, sent.plane)
         if last >= first:
-            self._pending &= ~(((1 << (last - first + 1)) - 1) << (first - self.cack - 1))
+            self._freed |= ((1 << (last - first + 1)) - 1) << (first - self.cack - 1)
 
     def set_timers(self, rto_ns: int, retry_linear: int) -> None:
         """Set the RTO, and how many retransmissions use it undoubled. Call it only while nothing is in flight."""
@@ -392,7 +399,7 @@ class InflightTable:
                 self.windows.gone(now, sent.plane, sent.size)
             sent.state = DONE
         self.by_psn.clear()
-        self._pending = 0
+        self._freed = (1 << max(0, self._psn_next - self.cack - 1)) - 1
         self._order.clear()
         self._slow.clear()
         self._originals.clear()
