@@ -40,6 +40,7 @@ class Egress(EgressQueues):
 
     __slots__ = (
         "_control", "_control_max", "_data", "_data_max", "_lead", "_lead_cost", "_lead_max", "_lead_pay", "_limits",
+        "_put_control", "_put_data", "_take_control", "_take_data",
     )  # fmt: skip
 
     def __init__(self, config: EgressConfig, port: int, rng: Rng) -> None:
@@ -47,6 +48,9 @@ class Egress(EgressQueues):
         self._data: deque[Buffer] = deque()
         self._control: deque[Buffer] = deque()
         most = config.control_bytes_max
+        # Bound once: compiled code would look them up for each packet.
+        self._put_data, self._take_data = self._data.append, self._data.popleft
+        self._put_control, self._take_control = self._control.append, self._control.popleft
         # By class.
         self._limits = config.data_bytes_max, most, most - most * config.control_reserve_ppm // PPM
         # `offer` admits packets up to these limits at once. With a witness they admit none, so that every offer goes
@@ -86,7 +90,7 @@ class Egress(EgressQueues):
             self.control_bytes = waiting
             if waiting > self.control_bytes_peak:
                 self.control_bytes_peak = waiting
-            self._control.append(packet)
+            self._put_control(packet)
             return True
         waiting = self.data_bytes + len(packet)
         if waiting > self._data_max:
@@ -94,7 +98,7 @@ class Egress(EgressQueues):
         self.data_bytes = waiting
         if waiting > self.data_bytes_peak:
             self.data_bytes_peak = waiting
-        self._data.append(packet)
+        self._put_data(packet)
         return True
 
     def run(self, until: Instant, out: list[Transmit]) -> Instant:
@@ -106,7 +110,7 @@ class Egress(EgressQueues):
         data = self._data
         while start <= until:
             if control and (not data or self._lead <= self._lead_max):
-                packet = control.popleft()
+                packet = self._take_control()
                 size = len(packet)
                 self.control_bytes -= size
                 self.control_packets += 1
@@ -117,7 +121,7 @@ class Egress(EgressQueues):
                 elif self._lead:
                     self._lead = 0
             elif data:
-                packet = data.popleft()
+                packet = self._take_data()
                 size = len(packet)
                 self.data_packets += 1
                 self.data_sent_bytes += size
