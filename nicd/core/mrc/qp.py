@@ -33,11 +33,11 @@ from nicd.core.mrc.path_policy import POLICIES
 from nicd.core.mrc.path_search import PathSearch
 from nicd.core.mrc.peer import Peer
 from nicd.core.mrc.probe import Prober
+from nicd.core.mrc.recovery import QpLink
 from nicd.core.mrc.requestor import Requestor
 from nicd.core.mrc.responder import RCVD_MASK, RCVD_SHIFT, Responder
 from nicd.core.mrc.skip_timer import SkipTimer
 from nicd.core.qp_state import NEXT_STATES, QpState
-from nicd.core.scheduler import Sender
 from nicd.core.stamps import since_ns
 from nicd.core.timers import Timer
 
@@ -132,12 +132,12 @@ def _no_word(now: Instant, plane: int, path: int, ev: int, outer: bytes) -> None
     """Ignore a path that was seen to work: acknowledgements do not take it."""
 
 
-class Link(Sender):
+class Link(QpLink):
     """A connected QP: both halves and its EVs, and the calls between them."""
 
     __slots__ = (
         "_board", "_confirm", "_control", "_peer_ooo", "_peer_qpn", "_peer_received", "_planes_of",
-        "_port", "_ports_of", "_qp", "limits", "peer", "planes", "prober", "profile",
+        "_port", "_ports_of", "_qp", "limits", "peer", "prober", "profile",
         "requestor", "responder", "search", "windows",
     )  # fmt: skip
 
