@@ -47,7 +47,7 @@ class Lone:
         self.board.ports.run(until)
         out: list[Transmit] = list(self.board.ports.out)
         self.board.ports.out.clear()
-        frames = [(entry[0], parse(entry[2])) for entry in out if isinstance(entry.packet, ControlFrame)]
+        frames = [(entry[0], parse(entry[2])) for entry in out if isinstance(entry[2], ControlFrame)]
         assert all(frame is not None and frame.enabled == 1 << 3 for _, frame in frames)
         return [(port, frame.quanta[3]) for port, frame in frames if frame is not None]
 

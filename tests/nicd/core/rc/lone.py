@@ -74,15 +74,15 @@ class LoneNic:
         """(opcode, PSN) of data, with whether it asks; (opcode, PSN, syndrome, MSN[, cause]) of acknowledgements."""
         rows: list[tuple[int, ...]] = []
         for entry in out:
-            self.packets.append(entry.packet)
-            reason, _, opcode, qpn, psn, flags, start, *_ = self._peek(entry.packet)
+            self.packets.append(entry[2])
+            reason, _, opcode, qpn, psn, flags, start, *_ = self._peek(entry[2])
             assert reason is None
             assert qpn == PEER_QPN
             if opcode in RC_DATA_OPCODES:
                 rows.append((opcode, psn, flags >> 7))
             elif opcode == RC_ACK:
                 read = read_selective_aeth if self.selective else read_rc_aeth
-                rows.append((opcode, psn, *read(entry.packet, start)))
+                rows.append((opcode, psn, *read(entry[2], start)))
             else:
                 assert opcode == CNP
                 rows.append((opcode,))

@@ -53,7 +53,7 @@ def asked(nic: Nic, one: Smp, port: int = 1) -> list[Smp]:
     assert found is not None
     sent = nic.advance([Input(10_000, Rank.FRAME, port, 9, encode(found[1]))], 20_000)
     assert all(entry[0] == port for entry in sent)
-    answers = [parse(entry[2]) for entry in sent if len(entry.packet) > 6]
+    answers = [parse(entry[2]) for entry in sent if len(entry[2]) > 6]
     return [one for one in answers if one is not None]
 
 
