@@ -1,4 +1,4 @@
-"""A NIC that runs RC in the middle of two transfers, and one of its two peers turns hostile: `rc`, `rc-selective`.
+"""A NIC that runs RC or UET in the middle of two transfers, and one of its two peers turns hostile: `rc`, `uet-core`.
 
 As `fuzz.nic_core` for MRC: the bytes say which of that peer's frames are replaced, preceded or followed by damaged
 copies, and which link control frames come in between. What must hold: nothing raises, what the NIC keeps stays bounded,
@@ -17,7 +17,7 @@ from mrcfabric.naming import nic_address
 from mrcfabric.node import Input, Node, Rank, Transmit
 from mrcfabric.rng import Rng
 from mrcfabric.sim.simulator import Simulator
-from mrcfabric.topology import Topology
+from mrcfabric.topology import Setting, Topology
 from mrcfabric.wire.layout import IPV6_SIZE
 from mrcfabric.wire.link import ControlFrame
 from nicd.compose import nic_config
@@ -36,6 +36,11 @@ PIECES: Final = 6
 LENGTH: Final = PIECE * PIECES
 SOURCE_VA, TARGET_VA = 0x1000, 0x10_0000
 R_KEYS = {CULPRIT: 0x0C, VICTIM: 0x0A0A, INNOCENT: 0x0B0B0B0B}
+_SMALL: Final[dict[str, Setting]] = {"transport": "uet", "uet_crc": "none", "mpr_units": 1, "uet_contexts_max": 8}
+SPRAYED: Final[dict[str, dict[str, Setting]]] = {
+    "uet": {**_SMALL, "uet_path": "reps"}, "uet-credits": {**_SMALL, "uet_cc": "both", "uet_mode": "rod"},
+}  # fmt: skip
+"""The settings of NICs that run UET, by kind of stage; the other kinds are the recoveries of RC."""
 INJECTED_MAX: Final = 24
 DEADLINE_NS: Final = 20_000_000
 """Each of the injected pauses may last as long as quanta can."""
@@ -46,16 +51,18 @@ _SOURCE: Final = slice(8, 24)
 
 
 @cache
-def _topology(selective: bool) -> Topology:
+def _topology(kind: str) -> Topology:
     base = KINDS["lossless"]
-    more = {"rc_recovery": "selective" if selective else "go_back_n", "rc_psns_max": 64, "rc_window_bytes": 4_096}
+    if kind in SPRAYED:
+        return Topology.from_dict({**base.to_dict(), "nic": SPRAYED[kind], "switch": {"forwarding": "ecmp"}})
+    more = {"rc_recovery": kind, "rc_psns_max": 64, "rc_window_bytes": 4_096}
     plain = {name: value for name, value in base.switch.items() if not name.startswith(("pfc_", "buffer"))}
     return Topology.from_dict({**base.to_dict(), "nic": {**base.nic, **more}, "switch": plain})
 
 
 @cache
-def _config(selective: bool, name: str) -> NicConfig:
-    return nic_config(_topology(selective), name)
+def _config(kind: str, name: str) -> NicConfig:
+    return nic_config(_topology(kind), name)
 
 
 @cache
@@ -65,8 +72,8 @@ def pattern(name: str, peer: str) -> bytes:
     return bytes((value * 167 + seed * 59 + (value >> 8) * 31) & 0xFF for value in range(LENGTH))
 
 
-def _commands(selective: bool, name: str) -> list[tuple[int, Command]]:
-    topology = _topology(selective)
+def _commands(kind: str, name: str) -> list[tuple[int, Command]]:
+    topology = _topology(kind)
     found: list[tuple[int, Command]] = []
     own = topology.nic_index(name)
     for end, peer in QPN_OF:
@@ -95,9 +102,9 @@ def _commands(selective: bool, name: str) -> list[tuple[int, Command]]:
 class _Stage:
     """The fabric, its work, and a record of every event."""
 
-    def __init__(self, selective: bool, victim: Node) -> None:
-        topology = _topology(selective)
-        nodes: dict[str, Node] = {name: Nic(_config(selective, name)) for name in topology.nic_names()}
+    def __init__(self, kind: str, victim: Node) -> None:
+        topology = _topology(kind)
+        nodes: dict[str, Node] = {name: Nic(_config(kind, name)) for name in topology.nic_names()}
         nodes |= {name: build_switch(switch_config(topology, name)) for name in topology.switch_names()}
         nodes[VICTIM] = victim
         links = {(name, end.port): (end.peer, end.peer_port) for name in nodes for end in topology.ports(name)}
@@ -106,7 +113,7 @@ class _Stage:
             nodes, links, window_ns=topology.link_delay_ns, on_events=lambda name, new: self.events[name].extend(new)
         )
         for name in (VICTIM, CULPRIT, INNOCENT):
-            for at_ns, command in _commands(selective, name):
+            for at_ns, command in _commands(kind, name):
                 self.simulator.command(name, at_ns, command)
 
     def ends(self, name: str, peer: str) -> list[Completion]:
@@ -126,8 +133,8 @@ class _Stage:
 class _Attacked:
     """The NIC under attack, with a note of everything that went in and came out. A `mrcfabric.node.Node`."""
 
-    def __init__(self, selective: bool, mix: Callable[[Input], list[Input]]) -> None:
-        self.nic = Nic(_config(selective, VICTIM))
+    def __init__(self, kind: str, mix: Callable[[Input], list[Input]]) -> None:
+        self.nic = Nic(_config(kind, VICTIM))
         self.name = VICTIM
         self.frames: list[Input] = []
         self.transmits: list[Transmit] = []
@@ -213,7 +220,7 @@ class _Hostile:
 
 
 @cache
-def _kinds(selective: bool) -> tuple[bytes, ...]:
+def _kinds(kind: str) -> tuple[bytes, ...]:
     """One packet per opcode that reaches the victim from its culprit, undisturbed."""
     found: dict[int, bytes] = {}
 
@@ -222,26 +229,36 @@ def _kinds(selective: bool) -> tuple[bytes, ...]:
             found.setdefault(entry.body[48], entry.body)
         return [entry]
 
-    stage = _Stage(selective, _Attacked(selective, hear))
+    stage = _Stage(kind, _Attacked(kind, hear))
     assert stage.finish(), "the undisturbed stage plays to its end"
     return tuple(found[opcode] for opcode in sorted(found))
 
 
 @cache
-def _objects_undisturbed(selective: bool) -> int:
-    attacked = _Attacked(selective, lambda entry: [entry])
-    assert _Stage(selective, attacked).finish()
+def _objects_undisturbed(kind: str) -> int:
+    attacked = _Attacked(kind, lambda entry: [entry])
+    assert _Stage(kind, attacked).finish()
     return reachable(attacked.nic, "nicd.core").objects
 
 
 def attack(data: bytes) -> None:
     """One run with go-back-N. Raises when a property does not hold."""
-    _attack(False, data)
+    _attack("go_back_n", data)
 
 
 def attack_selective(data: bytes) -> None:
     """The same with selective recovery."""
-    _attack(True, data)
+    _attack("selective", data)
+
+
+def attack_uet(data: bytes) -> None:
+    """The same with UET, whose packets have no sum here, so that damage is not noticed."""
+    _attack("uet", data)
+
+
+def attack_uet_credits(data: bytes) -> None:
+    """The same with credits and ordered delivery."""
+    _attack("uet-credits", data)
 
 
 def seeds() -> list[bytes]:
@@ -254,18 +271,18 @@ def seeds() -> list[bytes]:
     return [b"", *single, *control, *long]
 
 
-def _attack(selective: bool, data: bytes) -> None:
-    hostile = _Hostile(Script(data), _kinds(selective))
-    attacked = _Attacked(selective, hostile.mix)
-    stage = _Stage(selective, attacked)
+def _attack(kind: str, data: bytes) -> None:
+    hostile = _Hostile(Script(data), _kinds(kind))
+    attacked = _Attacked(kind, hostile.mix)
+    stage = _Stage(kind, attacked)
     assert stage.finish(), "the innocent's work is done in time"
     stage.simulator.run(stage.simulator.now_ns + AFTERMATH_NS)
     _check_innocent(stage, attacked)
-    _check_counts(stage, attacked)
+    _check_counts(stage, attacked, kind)
     assert attacked.nic.overfull() == [], "no table ever held more than its bound"
     kept = reachable(attacked.nic, "nicd.core").objects
-    assert kept <= _objects_undisturbed(selective) + OBJECTS_MORE, f"what is kept is bounded, and not {kept} objects"
-    _check_cuts(stage, attacked, selective, Rng("cuts", len(data), *data[:64]))
+    assert kept <= _objects_undisturbed(kind) + OBJECTS_MORE, f"what is kept is bounded, and not {kept} objects"
+    _check_cuts(stage, attacked, kind, Rng("cuts", len(data), *data[:64]))
 
 
 def _check_innocent(stage: _Stage, attacked: _Attacked) -> None:
@@ -285,7 +302,7 @@ def _check_innocent(stage: _Stage, attacked: _Attacked) -> None:
         assert attacked.nic.region_bytes(17) == pattern(INNOCENT, VICTIM), "nobody else wrote there"
 
 
-def _check_counts(stage: _Stage, attacked: _Attacked) -> None:
+def _check_counts(stage: _Stage, attacked: _Attacked, kind: str) -> None:
     counters = attacked.counters()
     received = sum(counters[name] for name in ("data_received", "acks_received", "nacks_received"))
     assert received <= len(attacked.frames), "no frame is counted twice"
@@ -294,17 +311,18 @@ def _check_counts(stage: _Stage, attacked: _Attacked) -> None:
         lost = sum(figures["drops"][reason] for reason in LOSS_REASONS)
         assert figures["packets"] + figures.get("control_frames", 0) == sent + lost, "what left is sent or lost"
     mine = [end.wr_id for end in stage.ends(VICTIM, CULPRIT)]
-    assert mine == sorted(set(mine)), "messages end once, and in order"
+    assert sorted(mine) == sorted(set(mine)), "messages end once"
+    assert kind in SPRAYED or mine == sorted(mine), "and in order"
     assert counters["bytes_placed"] <= sum(len(entry.body) for entry in attacked.frames)
 
 
-def _check_cuts(stage: _Stage, attacked: _Attacked, selective: bool, rng: Rng) -> None:
+def _check_cuts(stage: _Stage, attacked: _Attacked, kind: str, rng: Rng) -> None:
     """The same inputs, cut elsewhere, give the same outputs."""
     end = stage.simulator.now_ns
     commands = [Input(at_ns, Rank.COMMAND, 0, number, command)
-                for number, (at_ns, command) in enumerate(_commands(selective, VICTIM))]  # fmt: skip
+                for number, (at_ns, command) in enumerate(_commands(kind, VICTIM))]  # fmt: skip
     inputs = sorted([*commands, *map(_fresh, attacked.frames)], key=lambda entry: (entry.at_ns, entry.rank))
-    other = Nic(_config(selective, VICTIM))
+    other = Nic(_config(kind, VICTIM))
     transmits: list[Transmit] = []
     events: list[Any] = []
     start = 0

@@ -39,6 +39,8 @@ TARGETS: dict[str, Target] = {
     "nic-spilling": Target(nic_core.attack_spilling, nic_core.seeds, 512),
     "rc": Target(rc_core.attack, rc_core.seeds, 512),
     "rc-selective": Target(rc_core.attack_selective, rc_core.seeds, 512),
+    "uet-core": Target(rc_core.attack_uet, rc_core.seeds, 512),
+    "uet-credits": Target(rc_core.attack_uet_credits, rc_core.seeds, 512),
     "nic-commands": Target(commands.nic, commands.seeds, 512),
     "switch-commands": Target(commands.switch, commands.seeds, 512),
     "switch": Target(switch_core.attack, switch_core.seeds, 1_024),

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from fuzz.targets import TARGETS
 
-NICS = ("nic", "nic-spilling", "rc", "rc-selective")
+NICS = ("nic", "nic-spilling", "rc", "rc-selective", "uet-core", "uet-credits")
 SWITCHES = ("switch", "routed", "lossless", "lossless-usid")
 OPERATORS = ("nic-commands", "switch-commands")
 DECODERS = [name for name in TARGETS if name not in (*NICS, *OPERATORS, *SWITCHES)]
