@@ -93,8 +93,8 @@ class PathKnobs:
     reverse_lag_ns: int = 0
     """A plane whose probes, or our own data, take so much longer than those of the quickest plane carries no
     acknowledgements while others do: they would make packets of all planes look late, and hold the windows of all.
-    Default half a base RTT: windows hold half a bandwidth-delay product beyond one. Half of it is enough where it is
-    the average over acknowledgements that come back by one port, against those by another
+    Default half a base RTT: windows hold half a bandwidth-delay product beyond one. Half of it
+    is enough for the average over acknowledgements that come back on a plane whose own packets are late
     (`nicd.core.congestion.ways_back`)."""
     reverse_silent_probes: int = 1
     """After so many probes of a plane's EV in use in a row without an answer the plane is in doubt: acknowledgements

@@ -265,7 +265,8 @@ class Link(QpLink):
         # A probe's mark concerns only the probe's path, on which perhaps no data is sent.
         good = self.requestor.on_sack(
             now, cack, None if pr else ack_offset, sack_offset, bitmap, marked and not pr, stamp, rtx,
-            restore << 7 | penalty, None if pr else index, ooo_count, port,
+            restore << 7 | penalty, None if pr else index, ooo_count,
+            self._planes_of[1 << port].bit_length() - 1 if port >= 0 else -1,
         )  # fmt: skip
         if not good:
             return False

@@ -257,9 +257,9 @@ class Requestor:
 
     def on_sack(
         self, now: Instant, cack24: int, ack_offset: int | None, sack_offset: int, bitmap: int, marked: bool,
-        stamp: int = 0, rtx: bool = False, penalty: int = 0, ev: int | None = None, held: int = -1, port: int = -1,
+        stamp: int = 0, rtx: bool = False, penalty: int = 0, ev: int | None = None, held: int = -1, back: int = -1,
     ) -> bool:  # fmt: skip
-        """Take a SACK that came in by `port`, or the cumulative part of another acknowledgement with an empty bitmap.
+        """Take a SACK that came on plane `back`, or the cumulative part of another acknowledgement: no bitmap.
 
         Returns False for nonsense, which changes nothing. cack + `ack_offset` is the PSN that caused the SACK (None: no
         packet did). `stamp` echoes that packet's time stamp, `rtx` says whether it was a retransmission, `ev` is the
@@ -281,7 +281,7 @@ class Requestor:
         if rtt_ns is not None and ev is not None and (shares := self._profile.decks[plane].shares) is not None:
             rtt_ns = shares.heard(now, ev, rtt_ns, marked)
             marked = marked and rtt_ns is not None
-        rtt_ns = self.windows.back.told(now, plane, port, rtt_ns)
+        rtt_ns = self.windows.back.told(now, plane, back, rtt_ns)
         self.windows.on_sack(now, plane, marked, rtt_ns, penalty)
         self._judge(now)
         return True

@@ -175,7 +175,7 @@ class ReverseSet:
         """Bit p: acknowledgements may take plane p now."""
         mask = self._open()
         # With all planes in doubt use all: one may only seem silent, because answers to its probes took the others.
-        late = self._longer | self._windows.longer | self._ports.planes_of[self._windows.back.slow]
+        late = self._longer | self._windows.longer | self._windows.back.slow
         return mask & ~self._doubted & ~late or mask & ~self._doubted or mask
 
     def _way(self, ev: int) -> Way:
