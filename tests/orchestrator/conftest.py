@@ -11,10 +11,19 @@ from orchestrator.fabric import Fabric
 from orchestrator.mapper.link_testing import LinkTesting
 from tests.orchestrator.running import DEADLINE_S, SMALL, SMALL_FLAGS, ask, run
 
+ASKING = {"agent", "api", "captures", "cli", "client", "live", "mapper", "prometheus", "tracing", "web"}
+"""Folders whose tests ask a fabric, or tell it to do something, and are not about its processes."""
+
 
 @pytest.fixture
-async def fabric(tmp_path: Path) -> AsyncIterator[Fabric]:
-    async with Fabric.launch(SMALL, tmp_path / "small") as one:
+def pack(request: pytest.FixtureRequest) -> str:
+    """Which daemons of the fabric share a process; modules that need it otherwise say so."""
+    return "cores" if request.path.relative_to(Path(__file__).parent).parts[0] in ASKING else "none"
+
+
+@pytest.fixture
+async def fabric(tmp_path: Path, pack: str) -> AsyncIterator[Fabric]:
+    async with Fabric.launch(SMALL, tmp_path / "small", pack=pack) as one:
         yield one
 
 
@@ -47,8 +56,8 @@ async def served(agent: Agent, fabric: Fabric) -> Fabric:
 
 
 @pytest.fixture
-def detached(tmp_path: Path) -> Iterator[Path]:
+def detached(tmp_path: Path, pack: str) -> Iterator[Path]:
     """The folder in which `out/small` runs, left behind by `mrcfabric up --detach`."""
-    ask(tmp_path, "up", *SMALL_FLAGS, "--detach")
+    ask(tmp_path, "up", *SMALL_FLAGS, "--detach", "--pack", pack)
     yield tmp_path
     run(tmp_path, "down")

@@ -101,6 +101,7 @@ async def test_changes_and_what_they_answer(served: Fabric) -> None:
     assert (await ask(client.call, "h000", "status"))["node"] == "h000"
 
 
+@pytest.mark.parametrize("pack", ["none"])
 async def test_the_status_names_a_daemon_that_does_not_answer(served: Fabric, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("orchestrator.agent.agent.STATUS_WALL_S", 0.3)
     child = served.daemons.members[T1].child

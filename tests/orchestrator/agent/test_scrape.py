@@ -25,6 +25,7 @@ async def test_every_node_that_lives_has_its_series(fabric: Fabric) -> None:
     assert any(name.startswith("mrc_switch_") for name in samples)
 
 
+@pytest.mark.parametrize("pack", ["none"])
 @pytest.mark.parametrize("crowd", [False, True])
 async def test_time_stands_still_while_a_crowd_is_asked(
     fabric: Fabric, monkeypatch: pytest.MonkeyPatch, crowd: bool

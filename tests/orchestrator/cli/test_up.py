@@ -30,6 +30,11 @@ from tests.support.wait import eventually_blocking
 pytestmark = pytest.mark.integration
 
 
+@pytest.fixture
+def pack() -> str:
+    return "none"
+
+
 def test_a_note_that_no_log_has_room_for_stops_nobody() -> None:
     tried: list[str] = []
     with open("/dev/full", "wb", buffering=0) as log:

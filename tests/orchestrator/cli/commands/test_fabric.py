@@ -21,6 +21,11 @@ from tests.support.wait import eventually_blocking
 pytestmark = pytest.mark.integration
 
 
+@pytest.fixture
+def pack() -> str:
+    return "none"
+
+
 def test_up_tells_where_things_are_and_down_leaves_nothing(tmp_path: Path) -> None:
     said = ask(tmp_path, "up", *SMALL_FLAGS, "--detach")
     assert "fabric small: 2 planes of 2 T0 and 2 T1, 2 NICs; 10 daemons in 10 processes, ready in" in said
