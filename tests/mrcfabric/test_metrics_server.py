@@ -28,7 +28,7 @@ async def serving() -> AsyncIterator[int]:
         yield port
     finally:
         task.cancel()
-        await eventually(task.done, deadline_s=5)
+        await eventually(task.done, deadline_s=20)
 
 
 async def until_listening(port: int) -> None:

@@ -83,7 +83,7 @@ async def test_a_name_is_taken_once_and_there_is_an_end_to_taps() -> None:
 async def test_a_tap_that_nobody_reads_ends() -> None:
     ops = CountingOps(unread_s=0.0)
     await ops.ask("tap", id="a")
-    await eventually(lambda: ops.active is None, deadline_s=5)
+    await eventually(lambda: ops.active is None, deadline_s=20)
     with pytest.raises(RefusedError, match="there is no tap 'a'"):
         await ops.ask("tapped", id="a")
 

@@ -69,7 +69,7 @@ async def test_refusals(args: dict[str, Any]) -> None:
 async def test_a_witness_that_nobody_reads_goes() -> None:
     ops = CountingOps(unread_s=0.0)
     await ops.ask("witness", id="a")
-    await eventually(lambda: ops.witness is None, deadline_s=5)
+    await eventually(lambda: ops.witness is None, deadline_s=20)
     with pytest.raises(RefusedError, match="not read for 0 s ends"):
         await ops.ask("witnessed", id="a")
 

@@ -222,12 +222,13 @@ async def test_time_stands_still_for_who_looks_and_nobody_is_to_blame(
 
 
 async def test_time_goes_on_as_long_as_it_stood_still_before_it_does_so_again(keeper: Timekeeper) -> None:
-    began_s = time.monotonic()
     async with keeper.still():
+        began_s = time.monotonic()
         await asyncio.sleep(0.2)
-    stood_s = time.monotonic() - began_s
+        ended_s = time.monotonic()
+    # It stood still for longer than we have seen; whatever puts this test aside lets more time go by.
     async with keeper.still():
-        assert time.monotonic() - began_s >= 2 * stood_s - 0.01
+        assert time.monotonic() - ended_s >= ended_s - began_s - 0.01
     with pytest.raises(ValueError, match="of who looks"):
         async with keeper.still():
             raise ValueError("of who looks")
