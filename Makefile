@@ -67,6 +67,7 @@ POOL := $(if $(JOBS),--jobs $(JOBS)) $(if $(DASK),--dask $(DASK))
 SEEDS ?= 100
 swarm: setup
 	$(BIN)/python -m swarm $(POOL) $(if $(SERIES),--series $(SERIES)) $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
+	$(if $(SERIES)$(SEED),,$(BIN)/python -m swarm.credits --seeds $(SEEDS))
 
 # docs/SPEC_MAP.md: which section of which specification is followed where, and which test shows it.
 compliance: setup

@@ -19,6 +19,7 @@ from nicd.core.settings import NicSettings
 from nicd.core.settings_dcqcn import DcqcnKnobs
 from nicd.core.settings_lid import LidKnobs
 from nicd.core.settings_rc import RcKnobs
+from nicd.core.settings_sm import SmKnobs
 from nicd.core.settings_uet import UetKnobs
 from switchd.compose import switch_config
 from switchd.core.settings import SwitchSettings
@@ -45,7 +46,17 @@ FIXED: Final = frozenset(TOPOLOGY_FIGURES) | {"base_rtt_ns"}
 """Knobs that follow from the topology."""
 OTHER_FABRICS: Final = frozenset(
     knob.name
-    for kind in (ForwardingKnobs, LftKnobs, LosslessKnobs, CreditKnobs, RcKnobs, DcqcnKnobs, LidKnobs, UetKnobs)
+    for kind in (
+        ForwardingKnobs,
+        LftKnobs,
+        LosslessKnobs,
+        CreditKnobs,
+        RcKnobs,
+        DcqcnKnobs,
+        LidKnobs,
+        SmKnobs,
+        UetKnobs,
+    )
     for knob in fields(kind)
 )
 """Knobs of RC and UET, and of switches that forward by a hash or a LID, or hold their neighbours up; the fabrics drawn
