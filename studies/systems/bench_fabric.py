@@ -11,6 +11,7 @@ from typing import Any, Final
 from mrcfabric.credit_egress_config import DELIMITER_BYTES
 from mrcfabric.egress_config import OVERHEAD_BYTES
 from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Setting, Topology
+from mrcfabric.topology_file import with_system
 from mrcfabric.units import NS_PER_S, Instant
 from mrcfabric.wire.layout import RETH_SIZE
 from mrcfabric.wire.lrh import LEAST
@@ -26,6 +27,7 @@ MESSAGE: Final = 1 << 20
 """Bytes of a message of flows without end; each posts as many as its line could carry."""
 CONTROL_DSCP: Final[Mapping[str, Setting]] = {"control": 48}
 """Acknowledgements and notifications of RC travel with control packets."""
+ENTROPIES: Final = 128
 PLAIN_RC: Final[Mapping[str, Setting]] = {"transport": "rc", "cc": "none"}
 PLAIN_ECMP: Final[Mapping[str, Setting]] = {
     "forwarding": "ecmp", "ecn": False, "trim": False, "trim_last_hop": False,
@@ -56,6 +58,14 @@ def _headers(topology: Topology) -> int:
         kind = RUD_REQUEST if topology.nic.get("uet_cc") == "nscc" else RUD_CC_REQUEST
         return PDS_OFFSET + PDS_SIZES[kind] + STANDARD_SIZE + CRC_SIZE + OVERHEAD_BYTES
     return DATA_PACKET_EXTRA_BYTES + OVERHEAD_BYTES
+
+
+def of_system(topology: Topology, system: str) -> Topology:
+    """The topology with a system; UET has as many entropies as its documents say, for a hash must find all up-links."""
+    found = with_system(topology, system)
+    if found.nic.get("transport") == "uet":
+        return replace(found, evs_per_qp=max(found.evs_per_qp, ENTROPIES), reserve_evs_per_qp=0)
+    return found
 
 
 @dataclass(slots=True)

@@ -6,15 +6,17 @@ from typing import Any, Final, NamedTuple
 
 from mrcfabric import bundles
 from mrcfabric.topology import Setting, Topology
-from mrcfabric.topology_file import with_system
 from studies.flows import START_NS, Flow, permutation
-from studies.systems.bench_fabric import fabric, measure
+from studies.systems.bench_fabric import fabric, measure, of_system
 from studies.systems.row import Finding, Row, at_least, seen
 
 SYSTEMS: Final = tuple(bundles.names())
 _MS: Final = 1_000_000
 SLOW: Final = frozenset({"roce", "roce-40g", "roce-no-pfc"})
 """Systems whose rates take milliseconds to settle: with its first figures DCQCN climbs some 0.7 Gb/s in each."""
+
+SPRAYED: Final = ("mrc", "uet", "uet-reps")
+"""Made to spray: two of their flows are even over several planes."""
 
 
 class Knob(NamedTuple):
@@ -59,7 +61,7 @@ class Swept(NamedTuple):
 
 def measure_alone(point: Alone) -> Sequence[Finding]:
     """One NIC sends to another on an empty fabric, with a QP per port."""
-    topology = with_system(fabric("alone", 2, 4, planes=point.planes), point.system)
+    topology = of_system(fabric("alone", 2, 4, planes=point.planes), point.system)
     rtt = topology.base_rtt_ns()
     found = measure(topology, (Flow(0, 2, 1, qps=point.planes),), 30 * rtt, 90 * rtt)
     at = f"{point.system}, {point.planes} {'port' if point.planes == 1 else 'ports'}: share of the line"
@@ -69,7 +71,7 @@ def measure_alone(point: Alone) -> Sequence[Finding]:
 def measure_pair(point: Alone) -> Sequence[Finding]:
     """Two NICs send to two others through the same up-link of each plane."""
     system, planes = point
-    topology = with_system(fabric("pair", 2, 1, planes=planes), system)
+    topology = of_system(fabric("pair", 2, 1, planes=planes), system)
     warm_ns, watch_ns = (5 * _MS, 50 * _MS) if system in SLOW else (_MS // 2, 6 * _MS)
     flows = (Flow(0, 2, 1), Flow(1, 3, 1, start_ns=START_NS + 1_500))
     found = measure(topology, flows, warm_ns, warm_ns + watch_ns)
@@ -86,7 +88,7 @@ def measure_knob(point: Swept) -> Sequence[Finding]:
     shown = f"{point.value:,g}" if isinstance(point.value, int | float) else point.value
     at = f"{point.system}, {knob.name} {shown}"
     at += " (profile)" if point.value == knob.profile else ""
-    topology = _with(with_system(fabric("knob", 8, 8), point.system), knob, point.value)
+    topology = _with(of_system(fabric("knob", 8, 8), point.system), knob, point.value)
     warm_ns, end_ns = (10 * _MS, 13 * _MS) if point.system in SLOW else (_MS // 2, 3 * _MS // 2)
     every = measure(topology, permutation(topology, 1)[:8], warm_ns, end_ns).shares
     many = [Flow(8 + number, 0, 1) for number in range(7)]
@@ -124,13 +126,13 @@ GATES: Final = (
     Row(
         "Pair", "Two flows share a link", "half the link each", "none: a bar for ourselves", "5 %",
         "Two NICs send to two others through the only up-link; 6 ms, or 50 ms with DCQCN.",
-        (*(Alone(system, 1) for system in SYSTEMS), Alone("mrc", 4)), measure_pair,
-        why="MRC is made to spray. On a single path the draw decides which of two flows has more (0.87 to 1.00 over "
-        "four seeds), and time does not even it out: 0.75 from 10 to 30 ms. On four planes they are even. UET with the "
-        "same windows is as uneven. RCCC grants at the rate of a receiver's port, and nothing tells it of a link in "
-        "the fabric that two receivers share: what is beyond is trimmed there, and sent again. DCQCN "
-        "with the timers that NICs ship with is slow to become fair: 0.953 over the next 75 ms here, and Barre "
-        "(USENIX ATC'25, figure 12) has four flows at 400 Gb/s unfair for seconds.",
+        (*(Alone(system, 1) for system in SYSTEMS), *(Alone(system, 4) for system in SPRAYED)), measure_pair,
+        why="MRC and UET are made to spray. On a single path the draw decides which of two flows has more (MRC: 0.87 to "
+        "1.00 over four seeds), and time does not even it out: 0.75 from 10 to 30 ms. On four planes they are even. "
+        "RCCC grants at the rate of a receiver's port, and nothing tells it of a link in the fabric that two receivers "
+        "share: what is beyond is trimmed there, and sent again. DCQCN with the timers that NICs ship with is slow to "
+        "become fair: 0.953 over the next 75 ms here, and Barre (USENIX ATC'25, figure 12) has four flows at 400 Gb/s "
+        "unfair for seconds.",
     ),
     Row(
         "Knob", "Published profile, and a sweep of one setting", "no bounds: so that nobody has to believe that the "
