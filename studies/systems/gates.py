@@ -127,8 +127,8 @@ GATES: Final = (
         "Pair", "Two flows share a link", "half the link each", "none: a bar for ourselves", "5 %",
         "Two NICs send to two others through the only up-link; 6 ms, or 50 ms with DCQCN.",
         (*(Alone(system, 1) for system in SYSTEMS), *(Alone(system, 4) for system in SPRAYED)), measure_pair,
-        why="MRC and UET are made to spray. On a single path the draw decides which of two flows has more (MRC: 0.87 to "
-        "1.00 over four seeds), and time does not even it out: 0.75 from 10 to 30 ms. On four planes they are even. "
+        why="MRC and UET are made to spray. On a single path the draw decides which of two flows has more (MRC: 0.87 "
+        "to 1.00 over four seeds), and time does not even it out: 0.75 from 10 to 30 ms. On four planes they are even. "
         "RCCC grants at the rate of a receiver's port, and nothing tells it of a link in the fabric that two receivers "
         "share: what is beyond is trimmed there, and sent again. DCQCN with the timers that NICs ship with is slow to "
         "become fair: 0.953 over the next 75 ms here, and Barre (USENIX ATC'25, figure 12) has four flows at 400 Gb/s "
