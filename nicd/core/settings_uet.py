@@ -41,6 +41,10 @@ class UetKnobs:
     """Packets with entropies drawn anew, at the start and whenever freezing ends."""
     uet_reps_freeze_ns: int = 10_000_000
     """After a loss without a word a sender draws nothing new for so long, and uses kept entropies again and again."""
+    uet_leave_planes: bool = True
+    """A QP leaves a plane that was silent while others delivered: UET has no word for the loss of a peer's port."""
+    uet_plane_leave_ns: int = 0
+    """For so long, and for twice as long each time that the plane is silent again. Default 8 base RTT, a time-out."""
     uet_reorder_ns: int = 0
     """A packet is lost when one sent this much later has arrived, and `reorder_packets` were sent between the two.
     Default 2.5 base RTT: above the largest difference of two paths whose queues trim at one bandwidth-delay product."""
@@ -57,7 +61,7 @@ class UetKnobs:
     context was silent longest is asked to close it."""
 
 
-DERIVED: Final[dict[str, float]] = {"uet_reorder_ns": 2.5}
+DERIVED: Final[dict[str, float]] = {"uet_reorder_ns": 2.5, "uet_plane_leave_ns": 8}
 """Default of each derived time, in base RTTs."""
 LEAST: Final[dict[str, int]] = dict.fromkeys(
     (

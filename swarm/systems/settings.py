@@ -134,6 +134,8 @@ def _vary_uet(rng: Rng, topology: Topology, nic: Knobs) -> None:
         "sack_bytes": lambda: one_of(rng, (1, 5_000, 40_000)),
         "retry_linear": lambda: rng.below(8),
         "retry_exponential": lambda: rng.below(12),
+        "uet_plane_leave_ns": lambda: 1 + rng.below(20 * rtt_ns),
+        "uet_leave_planes": lambda: False,
     }
     nic |= {key: draw() for key, draw in choices.items() if rng.chance(PPM // 5)}
 

@@ -28,7 +28,9 @@ UET = (
         "UET: which contexts QPs use",
         OPTION,
         "Each QP opens one of its own with its first data packet, and closes it when it is destroyed or when its "
-        "target asks; a target takes so many. A QP number is PIDonFEP and resource index; all NICs are one job.",
+        "target asks; a target takes so many. UEC lets the requests of several endpoints share one, which orders their "
+        "PSNs together; window and credit are shared by destination all the same, so that nothing measured here "
+        "differs. A QP number is PIDonFEP and resource index; all NICs are one job.",
         _of(NIC, "uet_contexts_max"),
     ),
     Choice(
@@ -50,12 +52,18 @@ UET = (
         "UET: how entropies are chosen",
         OPTION,
         "UEC leaves it to the NIC. Figures are those of the consortium's simulator and of REPS. Each plane has a "
-        "choice of its own; a plane that was silent while others delivered is left for an RTO, and for twice as long "
-        "each time again, because UET has no word for the loss of a peer's port.",
+        "choice of its own.",
         _of(
             NIC, "uet_path", "uet_penalty_mark", "uet_penalty_nack", "uet_penalty_timeout", "uet_penalty_max",
             "uet_reps_ring", "uet_reps_explore", "uet_reps_freeze_ns",
         ),
+    ),
+    Choice(
+        "UET: a plane that is silent while others deliver",
+        UNKNOWN,
+        "Left for a time-out, and for twice as long each time again. UET has no word for the loss of a peer's port and "
+        "knows no planes: all entropies of a plane lead to one dead port. Off, each entropy has to be found out.",
+        _of(NIC, "uet_leave_planes", "uet_plane_leave_ns"),
     ),
     Choice(
         "UET: when a packet is lost",

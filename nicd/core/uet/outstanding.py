@@ -115,12 +115,17 @@ class Outstanding:
             self.peak = len(self.by_psn)
         self.windows.left(sent.sent_ns, sent.plane, sent.size)
 
-    def take_lost(self) -> Sent:
-        """The oldest lost PSN, which the caller sends again now. Only while `lost` is not zero."""
+    def oldest_lost(self) -> Sent:
+        """The oldest lost PSN. Only while `lost` is not zero."""
         heap = self._heap
         while heap[0][2].state != LOST:
             heappop(heap)
-        sent = heappop(heap)[2]
+        return heap[0][2]
+
+    def take_lost(self) -> Sent:
+        """The same, which the caller sends again now."""
+        sent = self.oldest_lost()
+        heappop(self._heap)
         self._found(sent)
         # Records of packets sent again and again would pile up behind one still in flight.
         if len(self._order) > 2 * len(self.by_psn) + 64:

@@ -17,15 +17,15 @@ from nicd.core.uet.peer import UetPeer
 from nicd.core.uet.uet_stats import UetStats
 
 _DOUBLINGS_MAX: Final = 8
-"""A plane is left for an RTO, and for twice as long each time that it is silent again, so often."""
+"""A plane is left for a time, and for twice as long each time that it is silent again, so often."""
 
 
 class Planes:
     """The planes of one QP. Every mask has a bit per plane."""
 
     __slots__ = (
-        "_again_ns", "_choices", "_last", "_one", "_peer", "_rto_ns", "_silences", "_timer", "_turn", "_uet", "_wake",
-        "left",
+        "_again_ns", "_choices", "_last", "_leave_ns", "_leaves", "_one", "_peer", "_silences", "_timer", "_turn",
+        "_uet", "_wake", "left",
     )  # fmt: skip
 
     def __init__(self, board: Board, uet: UetStats, peer: UetPeer, rng: Rng, wake: Callable[[], None]) -> None:
@@ -39,7 +39,8 @@ class Planes:
         self._one = settings.uet_mode == "rod"
         """All packets go by one plane, as long as that has carrier."""
         self._last = -1
-        self._rto_ns = settings.rto_ns
+        self._leaves = settings.uet_leave_planes
+        self._leave_ns = settings.uet_plane_leave_ns
         self._silences = [0] * count
         self._again_ns: list[Instant] = [0] * count
         self.left = 0
@@ -104,11 +105,11 @@ class Planes:
             self._uet.freezes += choice.freezes - before
         delivered = self._peer.windows.delivered_ns
         others = any(at_ns > sent.sent_ns for other, at_ns in enumerate(delivered) if other != plane)
-        if self._one or delivered[plane] > sent.sent_ns or not others or self.left >> plane & 1:
+        if self._one or not self._leaves or not others or delivered[plane] > sent.sent_ns or self.left >> plane & 1:
             return
         self.left |= 1 << plane
         self._uet.planes_left += 1
-        self._again_ns[plane] = now + (self._rto_ns << min(self._silences[plane], _DOUBLINGS_MAX))
+        self._again_ns[plane] = now + (self._leave_ns << min(self._silences[plane], _DOUBLINGS_MAX))
         self._silences[plane] += 1
         self._timer.set_by(self._again_ns[plane])
 

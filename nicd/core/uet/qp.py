@@ -138,6 +138,9 @@ class UetLink(Sharing):
         """The next packet, on the plane whose turn it is, for one of `ports`."""
         peer = self.peer
         mask = peer.ports.planes_of[ports] & peer.windows.open & self.planes.usable(self._board.ports.carrier)
+        if self.initiator.table.lost:
+            # What one plane has lost goes by another, or it might meet the same dead port each time.
+            mask = mask & ~(1 << self.initiator.table.oldest_lost().plane) or mask
         plane = self.planes.take(mask)
         port = peer.ports.port[plane]
         return port, self.initiator.emit(now, plane, port)

@@ -1,7 +1,14 @@
 """By which plane packets leave: in turn, by those with carrier, and not by one that is silent while others deliver."""
 
+import itertools
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from mrcfabric.wire.uet_layout import FLAG_RETX
 from nicd.core.commands import SetCarrier
-from tests.nicd.core.uet.pipe import QPN_A, Pipe, Seen
+from tests.nicd.core.uet.pipe import Pipe
 
 
 def by_port(pipe: Pipe, since_ns: int = 0, until_ns: int = 1 << 60) -> dict[int, int]:
@@ -67,26 +74,51 @@ def test_without_any_carrier_it_waits_and_goes_on() -> None:
     assert [done.status for done in pipe.completions()] == ["ok"]
 
 
-def test_a_plane_that_is_silent_while_others_deliver_is_left() -> None:
-    dead = [0]
-    pipe = Pipe(planes=4)
+def with_a_dead_port(planes: int, dead: int, **nic: Any) -> tuple[Pipe, list[int], list[int]]:
+    """Ten transfers towards a NIC whose port is down, which UET does not say.
 
-    def fate(at_ns: int, side: int, seen: Seen) -> bool:
-        return True
+    Also: when the plane was left, and how many packets were lost by the end of each transfer.
+    """
+    pipe = Pipe(planes=planes, **nic)
+    pipe.command(1, 2, SetCarrier(0, dead, False))
+    left: list[int] = []
+    lost: list[int] = []
+    for number in range(10):
+        pipe.write(1 << 19, wr_id=1 + number, at_ns=max(100, pipe.now + 10))
+        until_ns = pipe.now + 400_000
+        while pipe.now < until_ns:
+            pipe.run(pipe.now + 2_000)
+            left += [pipe.now] * (pipe.counter(0, "uet", "planes_left") - len(left))
+        lost.append(pipe.counter(0, "packets_lost"))
+    pipe.run(pipe.now + 2_000_000)
+    assert [done.status for done in pipe.completions()] == ["ok"] * 10
+    return pipe, left, lost
 
-    pipe.fate = fate
-    pipe.nics[1].advance([], 1)
-    pipe.now = 1
-    pipe.command(1, 2, SetCarrier(0, dead[0], False))
-    pipe.write(1 << 20, at_ns=100)
-    pipe.run(4_000_000)
-    assert [done.status for done in pipe.completions()] == ["ok"]
-    assert pipe.counter(0, "uet", "planes_left") >= 1
-    lost = pipe.counter(0, "packets_lost")
-    for number in range(4):
-        pipe.write(1 << 20, wr_id=2 + number, at_ns=pipe.now + 10)
-        pipe.run(pipe.now + 100_000)
-    assert len(pipe.completions()) == 5
-    more = pipe.counter(0, "packets_lost") - lost
-    assert more < 4 * lost, "it is tried again now and then, each time after twice as long"
-    assert pipe.link(0, QPN_A).planes.left >> dead[0] & 1 or more < lost
+
+@pytest.mark.parametrize(("planes", "dead"), [(2, 0), (2, 1), (4, 3)])
+def test_a_plane_that_is_silent_while_others_deliver_is_left_for_ever_longer(planes: int, dead: int) -> None:
+    pipe, left, lost = with_a_dead_port(planes, dead)
+    leave_ns = pipe.nics[0].config.settings.uet_plane_leave_ns
+    assert left
+    for number, (one, other) in enumerate(itertools.pairwise(left)):
+        assert other - one >= leave_ns << number, "twice as long each time"
+    _, never, each_time = with_a_dead_port(planes, dead, uet_leave_planes=False)
+    assert not never
+    assert 2 * (lost[-1] - lost[3]) < each_time[-1] - each_time[3]
+
+
+@pytest.mark.parametrize("share", [1, 20])
+def test_how_long_it_is_left_is_a_setting(share: int) -> None:
+    leave_ns = share * 40_000
+    _, left, _ = with_a_dead_port(2, 0, uet_plane_leave_ns=leave_ns)
+    assert len(left) > 1
+    assert left[1] - left[0] >= leave_ns
+
+
+@pytest.mark.parametrize("planes", [2, 3, 4])
+def test_what_one_plane_has_lost_goes_by_another(planes: int) -> None:
+    pipe, _, lost = with_a_dead_port(planes, 0, uet_leave_planes=False)
+    again = Counter(seen.psn for seen in pipe.data() if seen.flags & FLAG_RETX)
+    assert again.total() == lost[-1] > 0
+    # Of two planes the other one may have no room at that instant.
+    assert max(again.values()) == 1 + (planes == 2)
