@@ -56,6 +56,18 @@ class UetKnobs:
     bandwidth-delay product; 0: none."""
     uet_grant_packets: int = 4
     """Full packets that a receiver grants to a sender before it turns to the next one."""
+    uet_occc: bool = False
+    """With credits: a receiver grants more slowly while packets are trimmed before their last hop (OCCC)."""
+    uet_occc_target_ppt: int = 300
+    """While more packets than this are trimmed there, the rate of grants falls, in thousandths."""
+    uet_occc_increase_ppt: int = 10
+    """By what it rises in a base RTT with fewer, in thousandths of the rate of the ports."""
+    uet_occc_decrease_ppt: int = 500
+    """By what it falls in one with more, in thousandths of the share of trimmed packets."""
+    uet_occc_gain_ppt: int = 500
+    """Weight of the latest base RTT in that share, in thousandths."""
+    uet_occc_floor_ppt: int = 10
+    """It never falls below this, in thousandths of the rate of the ports."""
     uet_contexts_max: int = 4096
     """Contexts (PDCs) that a NIC holds as a target; a further one is answered by NO_PDC_AVAIL, and the initiator whose
     context was silent longest is asked to close it."""
@@ -66,7 +78,7 @@ DERIVED: Final[dict[str, float]] = {"uet_reorder_ns": 2.5, "uet_plane_leave_ns":
 LEAST: Final[dict[str, int]] = dict.fromkeys(
     (
         "uet_penalty_mark", "uet_penalty_nack", "uet_penalty_timeout", "uet_reps_explore", "uet_reps_freeze_ns",
-        "uet_speculation_ppt", "uet_idle_ppt",
+        "uet_speculation_ppt", "uet_idle_ppt", "uet_occc_target_ppt", "uet_occc_increase_ppt", "uet_occc_decrease_ppt",
     ), 0,
 )  # fmt: skip
 """Smallest value where it is not 1."""
@@ -75,6 +87,16 @@ MOST: Final[dict[str, int]] = {
     "uet_penalty_max": 1 << 16,
     "uet_grant_packets": 1024,
     "uet_contexts_max": 60_000,
+    **dict.fromkeys(
+        (
+            "uet_occc_target_ppt",
+            "uet_occc_increase_ppt",
+            "uet_occc_decrease_ppt",
+            "uet_occc_gain_ppt",
+            "uet_occc_floor_ppt",
+        ),
+        1_000,
+    ),
     "uet_speculation_ppt": 1_000_000,
     "uet_idle_ppt": 1_000_000,
 }

@@ -136,6 +136,12 @@ def _vary_uet(rng: Rng, topology: Topology, nic: Knobs) -> None:
         "retry_exponential": lambda: rng.below(12),
         "uet_plane_leave_ns": lambda: 1 + rng.below(20 * rtt_ns),
         "uet_leave_planes": lambda: False,
+        "uet_occc": lambda: True,
+        "uet_occc_target_ppt": lambda: rng.below(1_000),
+        "uet_occc_increase_ppt": lambda: rng.below(200),
+        "uet_occc_decrease_ppt": lambda: rng.below(1_000),
+        "uet_occc_gain_ppt": lambda: 1 + rng.below(1_000),
+        "uet_occc_floor_ppt": lambda: 1 + rng.below(500),
     }
     nic |= {key: draw() for key, draw in choices.items() if rng.chance(PPM // 5)}
 

@@ -49,6 +49,18 @@ UET = (
         _of(NIC, "uet_cc", "uet_speculation_ppt", "uet_idle_ppt", "uet_grant_packets"),
     ),
     Choice(
+        "UET: credits where the fabric is short, and not the receiver (OCCC)",
+        UNKNOWN,
+        "Off, as it is optional. On, a receiver grants at a part of its rate: once per base RTT that falls by a part "
+        "of the share of packets trimmed before their last hop, or rises by a step. The law is recalled from the "
+        "constants of the consortium's simulator. Trims become few, short transfers take "
+        "longer, and two receivers behind one link may share it unevenly.",
+        _of(
+            NIC, "uet_occc", "uet_occc_target_ppt", "uet_occc_increase_ppt", "uet_occc_decrease_ppt",
+            "uet_occc_gain_ppt", "uet_occc_floor_ppt",
+        ),
+    ),
+    Choice(
         "UET: how entropies are chosen",
         OPTION,
         "UEC leaves it to the NIC. Figures are those of the consortium's simulator and of REPS. Each plane has a "
@@ -73,7 +85,7 @@ UET = (
         _of(NIC, "uet_reorder_ns"),
     ),
     Choice(
-        "UET: READ, SEND, atomics, RUDI, UUD, encryption, rendezvous, OCCC, negotiation, the receiver's penalty",
+        "UET: READ, SEND, atomics, RUDI, UUD, encryption, rendezvous, CLEAR, negotiation, the receiver's penalty",
         NOT_DONE,
         "No document uses them. Small and medium requests are parsed, and no NIC here sends them.",
     ),

@@ -33,8 +33,8 @@ FOLDERS: Final[dict[str, str]] = {
         dcqcn lid_ways notification posted qp rc_stats requestor responder selective selective_responder transport ways
         """,
     "nicd/core/uet": """
-        contexts credits entropy initiator outstanding peer planes qp refusals silence target transport uet_stats
-        under_way
+        contexts credits entropy initiator outstanding oversubscribed peer planes qp refusals silence target transport
+        uet_stats under_way
         """,
     "nicd/programs": "hosted_nic",
     "switchd/core": "buffer credited endpoint fib lossless ordered routed switch waiting watchdog",

@@ -17,6 +17,7 @@ from typing import Final
 from mrcfabric.units import Instant
 from mrcfabric.wire.uet_layout import COUNT_MASK, CREDIT_UNIT
 from nicd.core.timers import Timer, Timers
+from nicd.core.uet.oversubscribed import WHOLE, Oversubscribed
 
 MOST_PRODUCTS: Final = 4
 """A sender never wants more credit at a time than so many bandwidth-delay products."""
@@ -111,6 +112,7 @@ class Grantor:
         "_idle",
         "_most",
         "_next_ns",
+        "_oversubscribed",
         "_quantum",
         "_rate_bps",
         "_ring",
@@ -118,9 +120,13 @@ class Grantor:
         "grants",
     )
 
-    def __init__(self, timers: Timers, rate_bps: int, quantum_bytes: int, most_bytes: int, idle_bytes: int) -> None:
+    def __init__(
+        self, timers: Timers, rate_bps: int, quantum_bytes: int, most_bytes: int, idle_bytes: int,
+        oversubscribed: Oversubscribed | None = None,
+    ) -> None:  # fmt: skip
         """`quantum_bytes`: what a sender is granted at once; `most_bytes`: what any may want at a time; `idle_bytes`:
-        what one that wants nothing may have left."""
+        what one that wants nothing may have left; `oversubscribed`: slows grants down, None: nothing does."""
+        self._oversubscribed = oversubscribed
         self._rate_bps = rate_bps
         self._quantum = max(1, quantum_bytes // CREDIT_UNIT)
         self._most = max(1, most_bytes // CREDIT_UNIT)
@@ -132,6 +138,17 @@ class Grantor:
         """When the next grant may be made."""
         self._timer = Timer(timers, self._grant)
         self.grants = 0
+
+    def saw(self, now: Instant, trimmed: bool) -> None:
+        """A data packet has come; `trimmed`: before its last hop."""
+        if self._oversubscribed is not None:
+            self._oversubscribed.saw(now, trimmed)
+
+    @property
+    def _granting_bps(self) -> int:
+        if self._oversubscribed is None:
+            return self._rate_bps
+        return max(1, self._rate_bps * self._oversubscribed.share // WHOLE)
 
     @property
     def waiting(self) -> int:
@@ -204,7 +221,7 @@ class Grantor:
                 self.grants += 1
                 self._queue(claim)
             # Otherwise its context is gone: it comes back with the next one.
-            self._next_ns = now + max(1, units * CREDIT_UNIT * _NS // self._rate_bps)
+            self._next_ns = now + max(1, units * CREDIT_UNIT * _NS // self._granting_bps)
         else:
             self._queue(claim)
         if self._ring or self._at_rest:
