@@ -19,9 +19,12 @@ from nicd.daemon import NicDaemon
 from studies.systems.bench_fabric import fabric
 from studies.systems.storm import DATA_CLASS
 from switchd.compose import switch_config
+from switchd.core.credited import CreditSwitch
 from switchd.core.events import EcmpMember
+from switchd.core.forwarding.lft import NO_PORT, LftConfig, LftForwarding
 from switchd.core.lossless import LosslessSwitch
 from switchd.core.routed import RoutedSwitch
+from switchd.core.settings import SwitchConfig
 from switchd.core.switch import Switch
 
 SENDER: Final = 0
@@ -106,11 +109,19 @@ class RingFabric:
 
     def _switch(self, place: int) -> Switch:
         config = switch_config(self.topology, t0_name(0, place))
+        if config.lft is not None:
+            return self._credited(config, place)
         ports = {}
         for number in range(2 * self._count):
             ports[nic_address(number)] = self._port(place, number)
         table = Table(ports)
         return RoutedSwitch(config, table) if config.lossless is None else LosslessSwitch(config, table)
+
+    def _credited(self, config: SwitchConfig, place: int) -> Switch:
+        """A switch of InfiniBand: its table by LID."""
+        table = bytes((NO_PORT, *(self._port(place, number) for number in range(2 * self._count))))
+        forwarding = LftForwarding(LftConfig(table), len(config.ports))
+        return CreditSwitch(config, forwarding)
 
     def _port(self, place: int, nic: int) -> int:
         there = nic // 2
