@@ -27,7 +27,8 @@ from tools.cores.modules import compiled, module_name, sources
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 OPTIMIZE: Final = "-O1"
-FLAGS: Final = ("-fPIC", "-fno-strict-aliasing", "-DNDEBUG", "-w")
+FLAGS: Final = ("-fPIC", "-fno-strict-aliasing", "-fvisibility=hidden", "-DNDEBUG", "-w")
+"""Hidden: calls and data inside the library then need no table of addresses, which could be changed at load time."""
 TRIAL: Final = "#include <Python.h>\nint mrcfabric_trial(void) { return PY_VERSION_HEX != 0; }\n"
 GROUP: Final = LIBRARY.removesuffix("__mypyc")
 KEPT: Final = "build/cores"
