@@ -124,7 +124,7 @@ class DataTemplate(_Frame):
             options.p_key if p_key is None else p_key,
             options,
         )
-        self._qp = 0xFF000000 | dest_qp
+        self._qp: Any = 0xFF000000 | dest_qp  # an object, as `pack` takes it
         self._ts = ts
         new, retx = (dscp.trimmable, dscp.trimmable_retx) if trimmable else (dscp.no_trim, dscp.no_trim)
         self._new = _VERSION | traffic_class(new, ecn) << 20
@@ -166,7 +166,7 @@ class DataTemplate(_Frame):
             label, sport = ev & 0xFFFF, ev >> 16
         else:
             label, sport = ev >> 16, ev & 0xFFFF
-        word = (self._retx if rtx else self._new) | label
+        word: Any = (self._retx if rtx else self._new) | label
         if self._ts:
             length += TSETH_SIZE
         if length != self._length:
