@@ -3,15 +3,19 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+PACKAGES := $(VENV)/.packages
 
 .PHONY: setup cores demo test pytest test-long test-fast lint bench fuzz compliance tables paper systems swarm clean
 setup: $(STAMP)
-$(STAMP): pyproject.toml setup.py
+$(STAMP): $(PACKAGES)
+	$(BIN)/python -m tools.cores
+	touch $(STAMP)
+
+$(PACKAGES): pyproject.toml setup.py
 	$(PYTHON) -c 'import sys; sys.exit("mrcfabric needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; try make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	$(BIN)/python -m tools.cores
-	touch $(STAMP)
+	touch $(PACKAGES)
 
 # The modules on the way of a packet as extension modules, made from the same sources; without a C compiler nothing is made,
 # and the sources run as pure Python. Says in one line which it is.
@@ -21,8 +25,9 @@ cores: setup
 demo: setup
 	$(BIN)/mrcfabric demo
 
-# Both at once: lint leaves a core idle, and the tests take all that they get.
-test: setup
+# Both at once: lint leaves a core idle, and the tests take all that they get. In a fresh clone lint needs no compiled
+# cores, and runs while they are made.
+test: $(PACKAGES)
 	$(MAKE) --jobs=2 lint pytest
 
 # Tests that change a core from outside (`pure`) need cores in pure Python, all others take those that run. Every worker
@@ -40,7 +45,7 @@ test-long: setup
 test-fast: setup
 	$(BIN)/pytest -n auto --dist worksteal -m "not integration and not slow and not long" -q
 
-lint: setup
+lint: $(PACKAGES)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -88,8 +88,10 @@ def asked_programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Three more than there are CPUs: tests with real processes wait much of their time, and leave their CPU to others.
 
-    Long tests compute for most of it, and some hold much memory: one more will do for them."""
-    return len(os.sched_getaffinity(0)) + (1 if config.getoption("markexpr").startswith("long") else 3)
+    Long tests compute for most of it, and some hold much memory: one more will do for them. Those that need pure Python
+    are few, and each worker takes longer to read them than to run its share: no more for them."""
+    more = {"long": 1, "pure": 0}.get(config.getoption("markexpr").partition(" ")[0], 3)
+    return len(os.sched_getaffinity(0)) + more
 
 
 def _children() -> set[int]:
