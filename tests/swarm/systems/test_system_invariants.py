@@ -52,7 +52,7 @@ def reckons_too_little_headroom(patch: Patch) -> None:
 
 
 def never_lets_go(patch: Patch) -> None:
-    patch.setattr(LosslessSwitch, "_let_go", lambda self, at_ns, out: self._xons.clear())
+    patch.setattr(LosslessSwitch, "_let_go", lambda self, at_ns, out: self._let.clear())
 
 
 def lets_go_twice(patch: Patch) -> None:
