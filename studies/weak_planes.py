@@ -4,16 +4,7 @@ Owns the breakages, what each leaves of a link, and the measure: goodput per flo
 its own capacity that each plane carries, and how much that wavers. Everything is broken before the flows begin; what is
 measured is the steady state.
 
-Two planes of four T1s give less than 0.95 of what is due in these places:
-
-- One T1 that loses 5 or 10 %: 0.90 to 0.92 at 100 Gb/s, 0.89 to 0.91 at 25 Gb/s. Its plane waits for its window.
-- 25 Gb/s, a plane that loses 5 %: 0.87 to 0.89. The window of that plane is cut for losses: where a product is ten
-  packets, delays above the target are common, and a packet lost beside one counts as dropped by a full queue. Besides,
-  a lost packet stays in the window for about 2.5 base RTTs, until it is held to be lost: an eighth of the window.
-- 25 Gb/s, a plane at a quarter: 0.92 to 0.94.
-- 10 Gb/s: 0.93 with nothing broken, 0.69 to 0.79 beside a plane of 12 us more. A packet takes 3.3 us there, so that a
-  queue of five is above the target, and `late_is_congestion` takes it for the receiver's. Without that the longer plane
-  costs less (0.91 to 0.93), but a healthy fabric more (0.89), and long incasts are trimmed again and again.
+docs/PERFORMANCE.md says where less than 0.95 of what is due arrives, and what the rest of the time is lost to.
 """
 
 from collections.abc import Sequence
