@@ -38,7 +38,7 @@ FOLDERS: Final[dict[str, str]] = {
         """,
     "nicd/programs": "hosted_nic",
     "switchd/core": "buffer credited endpoint fib lossless ordered routed switch waiting watchdog",
-    "switchd/core/forwarding": "ecmp lft usid witnessed",
+    "switchd/core/forwarding": "ecmp learned lft usid witnessed",
 }
 """Folder -> the modules in it that packets pass through, and those that these call. Settings, commands, events, reports
 and the complete parser of headers stay with the interpreter: they are rare on that way, and easier to look into."""

@@ -120,10 +120,10 @@ class EcmpForwarding:
         below = number - self.config.first
         if 0 <= below < self._below:
             port = self.config.down[below // self.config.nics_per_port]
-        elif self._living:
-            port = self._choose(flow, next_header)
         else:
-            return "no_route"
+            port = self._choose(flow, next_header)
+            if port < 0:
+                return "no_route"
         if next_header == NEXT_HEADER_UDP and len(flow) == _FLOW_END - _ADDRESSES_OFFSET:
             if len(self._flows) >= FLOWS_MAX:
                 self._flows.clear()
@@ -201,8 +201,8 @@ class EcmpForwarding:
         return told
 
     def _choose(self, flow: bytes, next_header: int) -> int:
-        """The up-link of a flow."""
-        return self._member(self._hash(flow, next_header))
+        """The up-link of a flow; negative: there is none."""
+        return self._member(self._hash(flow, next_header)) if self._living else -1
 
     def _hash(self, flow: bytes, next_header: int) -> int:
         """The hash of a flow, by which `_member` picks."""
