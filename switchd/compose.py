@@ -23,6 +23,7 @@ from mrcfabric.units import serialization_ns
 from mrcfabric.wire.pfc import pause_ns, quanta_of
 from mrcfabric.wire_settings import code_points, wire_options
 from switchd.compose_lids import credit_config, credit_port, lft_config
+from switchd.compose_routing import learned_config, routing_config
 from switchd.core.buffer import BufferConfig
 from switchd.core.forwarding.ecmp import EcmpConfig
 from switchd.core.headroom import PFC_WIRE_BYTES, deployed_headroom, exact_headroom
@@ -80,6 +81,9 @@ def switch_config(topology: Topology, name: str) -> SwitchConfig:
         for end in ends
     )
     ecmp = ecmp_config(topology, name, settings) if settings.forwarding == "ecmp" else None
+    routing = routing_config(topology, name, settings) if ecmp is not None and settings.routing == "bgp" else None
+    if ecmp is not None and routing is not None:
+        ecmp = learned_config(topology, name, ecmp)
     special = port_settings(topology)
     lossless = lossless_config(topology, settings, ends) if settings.lossless == "pfc" else None
     if lossless is not None:
@@ -105,6 +109,7 @@ def switch_config(topology: Topology, name: str) -> SwitchConfig:
         lossless=lossless,
         lft=lft_config(topology, name, settings) if credited else None,
         credits=credit_config(settings) if credited else None,
+        routing=routing,
     )
 
 

@@ -23,6 +23,8 @@ DEFAULTS: Final[dict[str, Any]] = {
     "nic.cc": "dcqcn",
     "nic.sm_nics": 0,
     "switch.forwarding": "usid",
+    "switch.routing": "static",
+    "switch.ecmp_failover": False,
     "switch.lossless": "off",
     "switch.routing": "static",
     "switch.pfc_classes": "3",
@@ -90,7 +92,7 @@ class _Chosen:
 def check_combination(topology: Topology) -> None:
     """Raises ConfigError, which names the setting, what it does not go with, and what would do."""
     chosen = _Chosen(topology)
-    for rule in (_lids, _path, _trims, _congestion, _classes):
+    for rule in (_lids, _path, _routing, _trims, _congestion, _classes):
         for error in rule(chosen):
             raise error
 
@@ -147,6 +149,18 @@ def _path(chosen: _Chosen) -> Iterator[ConfigError]:
         # Where somebody has asked for these switches, that is the place to look at.
         where = "switch.forwarding" if "switch.forwarding" in chosen.said else "nic.transport"
         yield ConfigError(where, what, "switch.forwarding: ecmp, or nic.rc_path: pinned")
+
+
+def _routing(chosen: _Chosen) -> Iterator[ConfigError]:
+    """Who writes a table must know what stands in it."""
+    wanted = {"bgp": "ecmp", "sm": "lft"}.get(chosen["switch.routing"])
+    if wanted is not None and chosen["switch.forwarding"] != wanted:
+        kind, other = chosen["switch.routing"], chosen["switch.forwarding"]
+        what = f"{kind} fills the tables of switch.forwarding {wanted}, and here it is {other}"
+        yield ConfigError("switch.routing", what, f"switch.forwarding: {wanted}, or switch.routing: static")
+    if chosen["switch.routing"] == "bgp" and chosen["switch.ecmp_failover"]:
+        what = "it is for tables that stand; under switch.routing bgp a port without carrier leaves its groups anyway"
+        yield ConfigError("switch.ecmp_failover", what, "switch.ecmp_failover: false, or switch.routing: static")
 
 
 def _trims(chosen: _Chosen) -> Iterator[ConfigError]:

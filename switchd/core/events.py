@@ -2,8 +2,8 @@
 
 A switch reports little: drops and marks are counters. Events are the answers to commands, spells of pauses
 (`mrcfabric.pause_spells`), what its watchdog does, changes of a group of equal paths, flows that another hash moves,
-and blocks of a table that a subnet manager writes. `record()` is flat, can be hashed into a trace, and leaves out what
-differs between two drivers of the same run (tokens).
+blocks of a table that a subnet manager writes, and what a routing core does (`events_routing`). `record()` is flat, can
+be hashed into a trace, and leaves out what differs between two drivers of the same run (tokens).
 """
 
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from mrcfabric.pause_spells import PauseEvent
 from mrcfabric.units import Instant
+from switchd.core.events_routing import RoutingEvent
 
 
 @dataclass(slots=True)
@@ -103,5 +104,5 @@ class LftWritten:
 
 
 SwitchEvent: TypeAlias = (
-    CommandDone | PauseEvent | WatchdogFired | WatchdogRestored | EcmpMember | HashChange | LftWritten
+    CommandDone | PauseEvent | WatchdogFired | WatchdogRestored | EcmpMember | HashChange | LftWritten | RoutingEvent
 )

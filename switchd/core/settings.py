@@ -20,10 +20,12 @@ from mrcfabric.wire.dscp import Dscp
 from mrcfabric.wire.entropy import EvOrder
 from mrcfabric.wire.trim import TRIM_BYTES_DEFAULT, TRIM_BYTES_MIN
 from mrcfabric.wire.usid import END
-from switchd.core import settings_forwarding, settings_lft, settings_lossless
+from switchd.core import settings_bfd, settings_bgp, settings_forwarding, settings_lft, settings_lossless
 from switchd.core.buffer import BufferConfig
 from switchd.core.forwarding.ecmp import EcmpConfig
 from switchd.core.forwarding.lft import LftConfig
+from switchd.core.routing.config import RoutingConfig, RoutingKnobs
+from switchd.core.settings_bgp import bgp_fault
 from switchd.core.settings_credits import CreditConfig
 from switchd.core.settings_forwarding import ForwardingKnobs
 from switchd.core.settings_lft import LftKnobs
@@ -36,14 +38,14 @@ _MULTICAST: Final = 0xFF
 SHARE_MAX: Final = 100.0
 """Beyond a hundred bandwidth-delay products a threshold is a typing mistake."""
 
-_GROUPS: Final = (settings_forwarding, settings_lossless, settings_lft, vl_settings)
+_GROUPS: Final = (settings_forwarding, settings_lossless, settings_lft, vl_settings, settings_bgp, settings_bfd)
 _LEAST: Final = {name: value for group in _GROUPS for name, value in group.LEAST.items()}
 _MOST: Final = {name: value for group in _GROUPS for name, value in group.MOST.items()}
 _CHOICES: Final = {name: names for group in _GROUPS for name, names in group.CHOICES.items()}
 
 
 @dataclass(frozen=True)
-class SwitchSettings(CreditKnobs, LftKnobs, LosslessKnobs, ForwardingKnobs):
+class SwitchSettings(RoutingKnobs, CreditKnobs, LftKnobs, LosslessKnobs, ForwardingKnobs):
     """Settings of every switch. Shares are of one plane's bandwidth-delay product. Raises ConfigError.
 
     MRC 1.0 leaves the figures to the deployment; the defaults follow the advice of UEC 1.0 3.6.17.
@@ -119,6 +121,8 @@ class SwitchSettings(CreditKnobs, LftKnobs, LosslessKnobs, ForwardingKnobs):
             name, wanted = fault
             raise _wrong(name, getattr(self, name), wanted)
         if (wrong := credit_fault(self)) is not None:
+            raise _wrong(wrong[0], getattr(self, wrong[0]), wrong[1])
+        if (wrong := bgp_fault(self)) is not None:
             raise _wrong(wrong[0], getattr(self, wrong[0]), wrong[1])
         if headroom_fault(self.pfc_headroom):
             raise _wrong("pfc_headroom", self.pfc_headroom, "exact, deployed, or a number of bytes")
@@ -203,6 +207,8 @@ class SwitchConfig:
     """The table of a switch that forwards by LID."""
     credits: CreditConfig | None = None
     """Its service levels, where it grants credit; then it has a table by LID too."""
+    routing: RoutingConfig | None = None
+    """Its routing core, which fills the table by NIC addresses; None: nobody does, the table stands."""
 
     def __post_init__(self) -> None:
         where = self.name or "switch"
@@ -223,6 +229,8 @@ class SwitchConfig:
                 raise ConfigError(f"{where}: {name}", f"{len(ends)} entries for {len(self.ports)} ports")
         if self.ecmp is not None and not {*self.ecmp.down, *self.ecmp.up} <= set(range(len(self.ports))):
             raise ConfigError(f"{where}: ecmp", "names a port that is not there", f"0 to {len(self.ports) - 1}")
+        if self.routing is not None and self.ecmp is None:
+            raise ConfigError(f"{where}: routing", "a routing core fills a table by NIC addresses, which is not there")
         self._check_lossless(where)
 
     def _check_lossless(self, where: str) -> None:

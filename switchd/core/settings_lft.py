@@ -15,7 +15,8 @@ class LftKnobs:
 
     routing: str = "static"
     """`static`: tables are there from the start, those of the fabric without faults. `sm`: they begin empty, and a
-    subnet manager writes them."""
+    subnet manager writes them (InfiniBand). `bgp`: each switch runs a routing core that speaks BGP with its neighbours
+    and fills its own table (`forwarding: ecmp`)."""
     adaptive: str = "off"
     """`off`: by the up-link that the table names for its LID. `packet`: by the up-link with the least to send.
     `flowlet`: the same, but a flow that has not paused for `flowlet_ns` stays where it is."""
@@ -32,5 +33,5 @@ LEAST: Final[dict[str, int]] = {"flowlet_ns": 0, "shield_ns": 0}
 """Smallest value where it is not 1."""
 MOST: Final[dict[str, int]] = {"flowlet_ns": 1_000_000_000, "shield_ns": 10_000_000_000}
 """Largest value where there is one."""
-CHOICES: Final[dict[str, tuple[str, ...]]] = {"routing": ("static", "sm"), "adaptive": ADAPTIVE}
+CHOICES: Final[dict[str, tuple[str, ...]]] = {"routing": ("static", "sm", "bgp"), "adaptive": ADAPTIVE}
 """What a knob that is a name may be."""

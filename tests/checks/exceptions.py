@@ -30,6 +30,10 @@ UNTWINNED: Final[dict[str, str]] = {
     "switchd/core/commands.py": "records only; test_switch shows what each does",
     "switchd/core/settings_lossless.py": "knobs only; test_settings shows defaults, bounds and relations",
     "switchd/core/settings_lft.py": "knobs only; test_settings shows defaults, bounds and relations",
+    "switchd/core/settings_bgp.py": "knobs only; test_compose_routing shows bounds and relations",
+    "switchd/core/settings_bfd.py": "knobs only; test_compose_routing shows bounds",
+    "switchd/core/routing/config.py": "records only; test_compose_routing shows them",
+    "switchd/core/events_routing.py": "records only; test_router and test_writer show them",
     "switchd/core/settings_forwarding.py": "knobs only; test_settings shows defaults, bounds and relations",
     "switchd/core/events.py": "one record; test_switch shows it",
 }

@@ -8,6 +8,7 @@ from typing import Final
 
 from tests.checks.choice import CONFLICT, DEVIATION, DSCP, NIC, OPTION, SWITCH, TOPOLOGY, UNKNOWN, WIRE, Choice
 from tests.checks.choice import of as _of
+from tests.checks.spec_choices_bgp import BGP
 from tests.checks.spec_choices_congestion import CONGESTION
 from tests.checks.spec_choices_frames import FRAMES
 from tests.checks.spec_choices_lid import LID
@@ -381,6 +382,7 @@ CHOICES: Final = {
     "RoCE and DCQCN": RC,
     "UET": UET,
     "Switches of other fabrics": ROUTED,
+    "Switches that route for themselves": BGP,
     "InfiniBand": LID,
     "State and memory": STATE,
 }

@@ -23,7 +23,7 @@ ROUTED = (
         OPTION,
         "Nothing: tables are static and what was hashed there is lost. When asked to, a T0 takes an up-link that lost "
         "its own carrier out of the group, a millisecond later; only its flows move with resilient hashing, else all "
-        "but 1/n. No routing protocol tells the switches on the other side.",
+        "but 1/n. Nobody tells the switches on the other side, unless each routes for itself (`switch.routing: bgp`).",
         _of(SWITCH, "ecmp_failover", "ecmp_failover_ns", "ecmp_resilient"),
     ),
     Choice(

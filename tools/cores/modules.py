@@ -37,7 +37,7 @@ FOLDERS: Final[dict[str, str]] = {
         uet_stats under_way
         """,
     "nicd/programs": "hosted_nic",
-    "switchd/core": "buffer credited endpoint fib lossless ordered routed switch waiting watchdog",
+    "switchd/core": "buffer credited endpoint fib lossless ordered routed speaking switch waiting watchdog",
     "switchd/core/forwarding": "ecmp learned lft usid witnessed",
 }
 """Folder -> the modules in it that packets pass through, and those that these call. Settings, commands, events, reports

@@ -32,6 +32,9 @@ GOOD: tuple[Topology, ...] = (
     topology(switch={"lossless": "pfc", "pfc_classes": "0,1"}),
     topology(switch={"lossless": "pfc"}, trimmable=24, trimmable_retx=25, no_trim=26),
     topology(RC, ECMP),
+    topology(RC, {**ECMP, "routing": "bgp"}),
+    topology(UET, {**ECMP, "routing": "bgp"}),
+    topology(LID, {**LFT, "routing": "sm"}),
     topology({**RC, "rc_path": "pinned"}),
     topology({**RC, "cc": "none"}, {**ECMP, "ecn": False}),
     topology(RC, {**ECMP, "trim": False, "trim_last_hop": False}),
@@ -57,6 +60,9 @@ def test_these_go_together(good: Topology) -> None:
 
 
 BAD: tuple[tuple[Topology, str, str, str], ...] = (
+    (topology(switch={"routing": "bgp"}), "switch.routing", "bgp fills the tables of", "switch.forwarding: ecmp"),
+    (topology(RC, {**ECMP, "routing": "sm"}), "switch.routing", "sm fills the tables of", "switch.forwarding: lft"),
+    (topology(RC, {**ECMP, "routing": "bgp", "ecmp_failover": True}), "switch.ecmp_failover", "stand", "static"),
     (topology(None, ECMP), "switch.forwarding", "name their path by uSIDs", "nic.transport: rc"),
     (topology(UET), "nic.transport", "knows nothing else", "switch.forwarding: ecmp"),
     (topology(UET, {"forwarding": "usid"}), "switch.forwarding", "knows nothing else", "switch.forwarding: ecmp"),
