@@ -16,8 +16,6 @@ from mrcfabric.units import Buffer, Instant
 from mrcfabric.wire.layout import NEXT_HEADER_UDP
 from switchd.core.forwarding.ecmp import EcmpConfig, EcmpForwarding, mixed
 
-_DESTINATION: Final = slice(16, 32)
-"""In what is remembered of a flow, which begins with its addresses."""
 _OWN_PREFIX: Final = nic_address(0)[:8]
 _NONE: Final[tuple[int, ...]] = ()
 
@@ -108,4 +106,5 @@ class LearnedForwarding(EcmpForwarding):
 
 
 def _destination(flow: bytes) -> int:
-    return int.from_bytes(flow[_DESTINATION], "big")
+    """The destination of what is remembered of a flow, which begins with its addresses."""
+    return int.from_bytes(flow[16:32], "big")
