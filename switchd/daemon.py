@@ -22,11 +22,13 @@ from switchd.compose import switch_config
 from switchd.core.build import build_switch
 from switchd.core.commands import (
     ClearImpairments,
+    ResetSession,
     SetEcn,
     SetForwarding,
     SetHash,
     SetHeadroom,
     SetImpairment,
+    SetRouting,
     SetTrim,
 )
 from switchd.rows import port_rows, usid_rows
@@ -52,7 +54,19 @@ class SwitchDaemon(Daemon):
     """One switch."""
 
     kind = "switch"
-    commands = CommandTable([SetImpairment, ClearImpairments, SetTrim, SetEcn, SetForwarding, SetHeadroom, SetHash])
+    commands = CommandTable(
+        [
+            SetImpairment,
+            ClearImpairments,
+            SetTrim,
+            SetEcn,
+            SetForwarding,
+            SetHeadroom,
+            SetHash,
+            SetRouting,
+            ResetSession,
+        ]
+    )
 
     def __init__(self, config: DaemonConfig, stop: asyncio.Event) -> None:
         self.switch = build_switch(switch_config(config.topology, config.node), config.start_ns)

@@ -1,8 +1,9 @@
 """Every command that a switch core takes.
 
-Commands change the faults of the emulated links, the settings of queues and of the buffer, and the seed of the hash;
-the table of a switch never changes. A command's setting lasts until the daemon ends: a restarted switch has what its
-configuration says. Each command carries the `token` under which the driver waits for the answer (`events.CommandDone`).
+Commands change the faults of the emulated links, the settings of queues and of the buffer, the seed of the hash, and
+the state of a routing core; none of them writes the table. A command's setting lasts until the daemon ends: a restarted
+switch has what its configuration says. Each command carries the `token` under which the driver waits for the answer
+(`events.CommandDone`).
 """
 
 from dataclasses import dataclass
@@ -87,4 +88,43 @@ class SetHash:
     common: bool
 
 
-Command: TypeAlias = SetImpairment | ClearImpairments | SetTrim | SetEcn | SetForwarding | SetHeadroom | SetHash
+@dataclass(slots=True)
+class SetRouting:
+    """What is wrong with the routing core of the switch from now on, while the switch forwards as before; with nothing
+    set, nothing. Nothing happens in a switch that has none.
+
+    `hung`: it reads, says and decides nothing. `stuck`: what it writes changes nothing in the table. `slower`: how many
+    times longer its processor takes. `shutdown`: it asks neighbours to prefer others (graceful shutdown). `withdrawn`:
+    it takes back all that it has told. `leak_nic`: it says of the prefixes that cover this NIC, as far as it knows
+    them, that they are its own.
+    """
+
+    token: int
+    hung: bool = False
+    stuck: bool = False
+    slower: int = 1
+    shutdown: bool = False
+    withdrawn: bool = False
+    leak_nic: int | None = None
+
+
+@dataclass(slots=True)
+class ResetSession:
+    """End the routing session with the neighbour of a port; it begins anew after a while. Nothing in a switch that has
+    no routing core."""
+
+    token: int
+    port: int
+
+
+Command: TypeAlias = (
+    SetImpairment
+    | ClearImpairments
+    | SetTrim
+    | SetEcn
+    | SetForwarding
+    | SetHeadroom
+    | SetHash
+    | SetRouting
+    | ResetSession
+)

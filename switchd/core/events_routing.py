@@ -19,8 +19,8 @@ class SessionChange:
     """`bgp` or `bfd`."""
     up: bool
     why: str
-    """Why it ended: `carrier`, `bfd`, `hold_time`, `notification`, `connection`, `error`, `shutdown`, `silence`;
-    empty when it came up."""
+    """Why it ended: `carrier`, `bfd`, `hold_time`, `notification`, `connection`, `error`, `reset`,
+    `silence`, `neighbor` (BFD's word for what the other end says); empty when it came up."""
 
     def record(self) -> dict[str, Any]:
         return {

@@ -9,16 +9,21 @@ on. Packets between routing cores are not among those `received` by a switch; `r
 from typing import Any
 
 from mrcfabric.egress import CONTROL
+from mrcfabric.errors import RefusedError
+from mrcfabric.naming import nic_address
 from mrcfabric.node import Input, Transmit
+from mrcfabric.prefix import Prefix
 from mrcfabric.units import NEVER, Buffer, Instant
 from mrcfabric.wire.layout import IPV6_SIZE
 from mrcfabric.wire.link import ControlFrame
 from mrcfabric.wire.local import LINK_LOCAL, ROUTING_DSCP
-from switchd.core.commands import Command
+from switchd.core.commands import Command, ResetSession, SetRouting
 from switchd.core.forwarding.learned import LearnedForwarding
 from switchd.core.lossless import LosslessSwitch
 from switchd.core.routed import RoutedSwitch
 from switchd.core.routing.router import Router
+from switchd.core.routing.summary import routing_counters
+from switchd.core.routing.trouble import State
 from switchd.core.settings import SwitchConfig
 
 _DESTINATION = 24
@@ -28,6 +33,21 @@ _DESTINATION = 24
 def is_for_switch(packet: Buffer) -> bool:
     """Whether a packet is addressed to the switch that it comes to: its destination is no NIC but of this link."""
     return len(packet) >= IPV6_SIZE and packet[_DESTINATION] == LINK_LOCAL and not isinstance(packet, ControlFrame)
+
+
+def obey(router: Router, at_ns: Instant, command: SetRouting | ResetSession) -> None:
+    """Carry out a command that is for the routing core. Raises RefusedError."""
+    if isinstance(command, ResetSession):
+        router.reset(at_ns, command.port)
+        return
+    if command.slower < 1:
+        raise RefusedError(f"slower {command.slower} is less than 1, which is as fast as ever")
+    leaked: tuple[Prefix, ...] = ()
+    if command.leak_nic is not None:
+        address = int.from_bytes(nic_address(command.leak_nic), "big")
+        leaked = tuple(prefix for prefix in sorted(router.choices) if prefix.covers(address))
+    state = State(command.hung, command.stuck, command.slower, command.shutdown, command.withdrawn, leaked)
+    router.set_state(at_ns, state)
 
 
 class SpeakingSwitch(RoutedSwitch):
@@ -64,8 +84,8 @@ class SpeakingSwitch(RoutedSwitch):
         return None if soonest == NEVER else soonest
 
     def counters(self) -> dict[str, Any]:
-        """Those of `RoutedSwitch`, and `routing`, as `Router.counters` has it."""
-        return {**super().counters(), "routing": self.router.counters()}
+        """Those of `RoutedSwitch`, and `routing`, as `routing_counters` has it."""
+        return {**super().counters(), "routing": routing_counters(self.router)}
 
     def _take(self, at_ns: Instant, in_port: int, packet: Buffer, out: list[Transmit]) -> None:
         if not self.forwarding or not is_for_switch(packet):
@@ -80,6 +100,10 @@ class SpeakingSwitch(RoutedSwitch):
         for egress, was_up in zip(self.egress, before, strict=True):
             if egress.impairment.up != was_up:
                 self.router.carrier(at_ns, egress.port, egress.impairment.up)
+        self._speak(out)
+
+    def _route_by(self, at_ns: Instant, command: SetRouting | ResetSession) -> None:
+        obey(self.router, at_ns, command)
 
     def _speak(self, out: list[Transmit]) -> None:
         """Send what the routing core has to send, and tell what it has to tell."""
@@ -104,8 +128,8 @@ class SpeakingLosslessSwitch(LosslessSwitch):
         self._set_timer(3 * self._pairs, router.next_ns)
 
     def counters(self) -> dict[str, Any]:
-        """Those of `LosslessSwitch`, and `routing`, as `Router.counters` has it."""
-        return {**super().counters(), "routing": self.router.counters()}
+        """Those of `LosslessSwitch`, and `routing`, as `routing_counters` has it."""
+        return {**super().counters(), "routing": routing_counters(self.router)}
 
     def _take(self, at_ns: Instant, in_port: int, packet: Buffer, out: list[Transmit]) -> None:
         if not self.forwarding or not is_for_switch(packet):
@@ -127,7 +151,10 @@ class SpeakingLosslessSwitch(LosslessSwitch):
         for egress, was_up in zip(self.egress, before, strict=True):
             if egress.impairment.up != was_up:
                 self.router.carrier(at_ns, egress.port, egress.impairment.up)
-        self._set_timer(3 * self._pairs, self.router.next_ns)
+        self._speak(out)
+
+    def _route_by(self, at_ns: Instant, command: SetRouting | ResetSession) -> None:
+        obey(self.router, at_ns, command)
 
     def _speak(self, out: list[Transmit]) -> None:
         """Send what the routing core has to send, tell what it has to tell, and note when it is to be called."""

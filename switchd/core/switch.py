@@ -27,11 +27,13 @@ from mrcfabric.witness import Witness
 from switchd.core.commands import (
     ClearImpairments,
     Command,
+    ResetSession,
     SetEcn,
     SetForwarding,
     SetHash,
     SetHeadroom,
     SetImpairment,
+    SetRouting,
     SetTrim,
 )
 from switchd.core.endpoint import settle
@@ -262,6 +264,8 @@ class Switch:
                     self._set_headroom(egress.port, command.bytes_max)
             case SetHash():
                 self._set_hash(at_ns, command.common)
+            case SetRouting() | ResetSession():
+                self._route_by(at_ns, command)
             case _:
                 assert_never(command)
 
@@ -278,6 +282,9 @@ class Switch:
 
     def _set_hash(self, at_ns: Instant, common: bool) -> None:
         """Nothing: uSIDs name the way."""
+
+    def _route_by(self, at_ns: Instant, command: SetRouting | ResetSession) -> None:
+        """Nothing: no routing core is here."""
 
     def _check_trim_dscp(self, dscp: int | None) -> None:
         """Raises RefusedError for a code point that no node of the fabric would recognise as a trimmed packet's."""

@@ -21,6 +21,7 @@ from mrcfabric.wire.local import link_local
 from switchd.core.events_routing import RoutingEvent
 from switchd.core.routing.config import Neighbor, RoutingConfig, RoutingKnobs
 from switchd.core.routing.router import Router
+from switchd.core.routing.trouble import State
 
 S: Final = NS_PER_S
 DELAY_NS: Final = 1_000
@@ -114,6 +115,11 @@ class Speakers:
             if carrier and one in self.routers:
                 self.routers[one].carrier(self.now, port, up)
                 self._collect(one)
+
+    def trouble(self, name: str, state: State) -> None:
+        """From now on a core is in this state."""
+        self.routers[name].set_state(self.now, state)
+        self._collect(name)
 
     def hear(self, name: str, port: int, packet: bytes | bytearray) -> None:
         """A packet comes now, from wherever."""

@@ -8,11 +8,10 @@ Sources: RFC 4271 9 (what to do with routes), RFC 7938 5 to 7 (BGP in data centr
 count until neighbours have told theirs anew), RFC 5882 4 (BFD beside a session).
 """
 
-from typing import Any, Final
+from typing import Final
 
-from mrcfabric.errors import WireError
+from mrcfabric.errors import RefusedError, WireError
 from mrcfabric.prefix import Prefix
-from mrcfabric.rng import Rng
 from mrcfabric.units import NEVER, Buffer, Instant
 from mrcfabric.wire import bfd, local, tcp
 from mrcfabric.wire.bgp import CEASE_BFD_DOWN, CEASE_RESET
@@ -21,11 +20,12 @@ from mrcfabric.wire.tcp import Segment
 from switchd.core.events_routing import RouteDamped, RoutingEvent, SessionChange
 from switchd.core.routing.config import RoutingConfig
 from switchd.core.routing.dampening import CHANGE, WITHDRAWAL, Dampening
-from switchd.core.routing.liveness import Liveness
 from switchd.core.routing.outbound import Offer, Outbound
 from switchd.core.routing.rib import NOTHING, OWN, Choice, Rib, Route, route_of
 from switchd.core.routing.session import ESTABLISHED, Session
-from switchd.core.routing.timetable import Kind, Timetable
+from switchd.core.routing.timetable import Kind, Timer, Timetable
+from switchd.core.routing.trouble import OUTSIDE, State
+from switchd.core.routing.watch import Watch
 from switchd.core.routing.work import Processor, Task, Work
 from switchd.core.routing.writer import Fib, FibWriter
 
@@ -56,30 +56,31 @@ class Router:
         self._timetable = Timetable()
         self.writer = FibWriter(fib, knobs, self._timetable, self.events)
         self._dampening = Dampening(knobs) if knobs.bgp_dampening else None
-        self._choices: dict[Prefix, Choice] = {}
+        self.choices: dict[Prefix, Choice] = {}
+        """What was decided of each prefix to which there is a route."""
         self._links: dict[int, bool] = {}
         """By port: whether it can be used, as far as the switch believes."""
         self._carriers: dict[int, bool] = {}
         """By port: its carrier at this very instant."""
         self._open: set[int] = set()
         """Ports of neighbours that are told of routes."""
-        self.leaving = False
-        """The switch is about to shut down, and asks neighbours to prefer others."""
+        self._state = State()
+        self._deferred: dict[Timer, None] = {}
+        """Timers that expired while the core hung."""
+        self._silent: dict[int, None] = {}
+        """Ports whose neighbour BFD has lost meanwhile."""
         self.sessions: dict[int, Session] = {}
-        self.liveness: dict[int, Liveness] = {}
+        self.watch = Watch(config, self._timetable, self._put, self.events, start_ns)
         self._outbound: dict[int, Outbound] = {}
         self._neighbors = {neighbor.port: neighbor for neighbor in config.neighbors}
         for port, neighbor in self._neighbors.items():
             self._links[port] = self._carriers[port] = True
             self.sessions[port] = Session(config, neighbor, self, start_ns)
             self._outbound[port] = Outbound(neighbor.own_address)
-            if knobs.bfd:
-                self.liveness[port] = Liveness(knobs, port + 1, Rng(config.seed, "bfd", config.name, port))
-                self._timetable.set(Kind.BFD, port, start_ns + 1)
             # Nothing leaves at the instant at which a core begins.
             self._timetable.set(Kind.RETRY, port, start_ns + 1)
         for prefix in self.rib.own:
-            self._choices[prefix] = self.rib.choose(prefix)
+            self.choices[prefix] = self.rib.choose(prefix)
         self._stale: dict[int, dict[Prefix, None]] = {}
         """By port: what counts since a warm start, and its neighbour has not told again."""
         if not start_ns:
@@ -93,7 +94,7 @@ class Router:
             self._stale[port] = dict.fromkeys(routes)
             self._timetable.set(Kind.STALE, port, self._knobs.bgp_stalepath_ns)
         for prefix in self.rib.prefixes():
-            choice = self._choices[prefix] = self.rib.choose(prefix)
+            choice = self.choices[prefix] = self.rib.choose(prefix)
             if OWN not in choice.ports:
                 self._fib.write(prefix, choice.ports)
 
@@ -116,8 +117,8 @@ class Router:
                 return
             if found.next_header == local.NEXT_HEADER_TCP:
                 self.sessions[port].hear(at_ns, tcp.parse(found))
-            elif port in self.liveness:
-                self._hear_bfd(at_ns, port, bfd.parse(found))
+            elif self.watch.hear(at_ns, port, bfd.parse(found)):
+                self._fell_silent(at_ns, port)
         except WireError as error:
             self.bad[error.reason] = self.bad.get(error.reason, 0) + 1
 
@@ -133,10 +134,41 @@ class Router:
         while (taken := self._timetable.take(until)) is not None:
             self._expire(*taken)
 
+    def set_state(self, at_ns: Instant, state: State) -> None:
+        """From now on the core is in this state of trouble, or in none."""
+        before, self._state = self._state, state
+        self.processor.slower = state.slower
+        for session in self.sessions.values():
+            session.deaf = state.hung
+        if before.hung and not state.hung:
+            self._wake(at_ns)
+        if before.stuck != state.stuck:
+            self.writer.stick(at_ns, state.stuck)
+        if before.told() != state.told():
+            self._work(at_ns, Work(Task.TELL, 0, len(self.choices)))
+
+    def reset(self, at_ns: Instant, port: int) -> None:
+        """End the session with the neighbour of a port; it begins anew after a while. Raises RefusedError."""
+        if port not in self.sessions:
+            raise RefusedError(f"port {port} leads to no neighbour; {', '.join(map(str, self.sessions))} do")
+        self.sessions[port].restart(at_ns, "reset", CEASE_RESET)
+
+    def _wake(self, at_ns: Instant) -> None:
+        """The core goes on: it reads what has come meanwhile, then does what should have been done."""
+        for session in self.sessions.values():
+            session.catch_up(at_ns)
+        for port in self._silent:
+            self.sessions[port].restart(at_ns, "bfd", CEASE_BFD_DOWN)
+        self._silent.clear()
+        for kind, port in self._deferred:
+            self._timetable.set(kind, port, at_ns)
+        self._deferred.clear()
+
     # What sessions tell it (`session.Host`).
 
     def timer(self, kind: Kind, port: int, at_ns: Instant) -> None:
         """`Host.timer`."""
+        self._deferred.pop((kind, port), None)
         self._timetable.set(kind, port, at_ns)
 
     def send(self, at_ns: Instant, port: int, segment: Segment) -> None:
@@ -153,7 +185,7 @@ class Router:
         """`Host.opened`."""
         self.events.append(SessionChange(at_ns, port, "bgp", True, ""))
         self.writer.mask(at_ns, port, False)
-        self._work(at_ns, Work(Task.OPENED, port, len(self._choices)))
+        self._work(at_ns, Work(Task.OPENED, port, len(self.choices)))
 
     def lost(self, at_ns: Instant, port: int, why: str) -> None:
         """`Host.lost`."""
@@ -170,6 +202,9 @@ class Router:
     # Timers.
 
     def _expire(self, at_ns: Instant, kind: Kind, port: int) -> None:
+        if self._state.hung and kind not in OUTSIDE:
+            self._deferred[kind, port] = None
+            return
         if kind == Kind.FIB:
             self.writer.expire(at_ns)
             if self._knobs.bgp_suppress_fib_pending:
@@ -180,14 +215,9 @@ class Router:
             self._carry_out(at_ns, done)
         elif kind == Kind.CARRIER:
             self._believe(at_ns, port)
-        elif kind == Kind.DETECT:
-            if self.liveness[port].expire(at_ns):
+        elif kind in (Kind.DETECT, Kind.BFD):
+            if self.watch.expire(at_ns, kind, port):
                 self._fell_silent(at_ns, port)
-            self._flush_bfd(at_ns, port)
-        elif kind == Kind.BFD:
-            liveness = self.liveness[port]
-            (liveness.start if liveness.send_ns == NEVER else liveness.send)(at_ns)
-            self._flush_bfd(at_ns, port)
         elif kind == Kind.ADVERTISE:
             self._advertise(at_ns, port)
         elif kind == Kind.STALE:
@@ -213,44 +243,20 @@ class Router:
         self._links[port] = up
         if up:
             self.sessions[port].start(at_ns)
-            if port in self.liveness:
-                self.liveness[port].start(at_ns)
-                self._flush_bfd(at_ns, port)
+            self.watch.start(at_ns, port)
             return
-        if port in self.liveness and self.liveness[port].stop():
-            self.events.append(SessionChange(at_ns, port, "bfd", False, "carrier"))
-        if port in self.liveness:
-            self._flush_bfd(at_ns, port)
+        self.watch.stop(at_ns, port)
         self.sessions[port].stop(at_ns, "carrier", CEASE_RESET)
         self.writer.mask(at_ns, port, True)
         if port in self._stale:
             self._timetable.set(Kind.STALE, port, at_ns)
 
-    # BFD.
-
-    def _hear_bfd(self, at_ns: Instant, port: int, said: bfd.Bfd) -> None:
-        liveness = self.liveness[port]
-        before = liveness.state
-        liveness.hear(at_ns, said)
-        if liveness.state == bfd.UP != before:
-            self.events.append(SessionChange(at_ns, port, "bfd", True, ""))
-        elif before == bfd.UP != liveness.state:
-            self._fell_silent(at_ns, port)
-        self._flush_bfd(at_ns, port)
-
     def _fell_silent(self, at_ns: Instant, port: int) -> None:
         """BFD has lost the neighbour of a port."""
-        self.events.append(SessionChange(at_ns, port, "bfd", False, "silence"))
-        self.sessions[port].restart(at_ns, "bfd", CEASE_BFD_DOWN)
-
-    def _flush_bfd(self, at_ns: Instant, port: int) -> None:
-        liveness, neighbor = self.liveness[port], self._neighbors[port]
-        said, liveness.out = liveness.out, []
-        for one in said:
-            packet = bfd.encode(neighbor.own_address, neighbor.address, bfd.SOURCE_PORT_MIN + port, one)
-            self._put(at_ns, port, packet)
-        self._timetable.set(Kind.BFD, port, liveness.send_ns)
-        self._timetable.set(Kind.DETECT, port, liveness.detect_ns)
+        if self._state.hung:
+            self._silent[port] = None
+        else:
+            self.sessions[port].restart(at_ns, "bfd", CEASE_BFD_DOWN)
 
     # Routes.
 
@@ -334,35 +340,37 @@ class Router:
         """Choose the routes of a prefix anew; write and offer what has changed."""
         damped = self._dampening.damped if self._dampening is not None else {}
         without = {port for port in self.rib.heard.get(prefix, ()) if (port, prefix) in damped}
-        before = self._choices.get(prefix, NOTHING)
+        before = self.choices.get(prefix, NOTHING)
         choice = self.rib.choose(prefix, without)
         if choice == before:
             return
         if choice.route is None:
-            del self._choices[prefix]
+            del self.choices[prefix]
         else:
-            self._choices[prefix] = choice
+            self.choices[prefix] = choice
         # What is the switch's own it finds without the table.
         self.writer.settle(at_ns, prefix, () if OWN in choice.ports else choice.ports)
         for port in sorted(self._open):
-            self._outbound[port].offer(prefix, self._offer(port, choice))
+            self._outbound[port].offer(prefix, self._offer(port, prefix, choice))
 
-    def _offer(self, port: int, choice: Choice) -> Offer | None:
-        """What the neighbour of a port is told of such a choice."""
+    def _offer(self, port: int, prefix: Prefix, choice: Choice) -> Offer | None:
+        """What the neighbour of a port is told of a prefix that was chosen so."""
+        if self._state.leaks(prefix):
+            return Offer((self.config.asn,), IGP, ())
         route = choice.route
         # A route is not told to the one it is from.
-        if route is None or choice.best == port:
+        if route is None or choice.best == port or self._state.withdrawn:
             return None
         if self._knobs.bgp_sender_loop_detection and self._neighbors[port].asn in route.as_path:
             return None
         communities = route.communities
-        if self.leaving and GRACEFUL_SHUTDOWN not in communities:
+        if self._state.shutdown and GRACEFUL_SHUTDOWN not in communities:
             communities = (*communities, GRACEFUL_SHUTDOWN)
         return Offer((self.config.asn, *route.as_path), route.origin, communities)
 
     def _offer_all(self, port: int) -> None:
-        for prefix, choice in self._choices.items():
-            self._outbound[port].offer(prefix, self._offer(port, choice))
+        for prefix, choice in self.choices.items():
+            self._outbound[port].offer(prefix, self._offer(port, prefix, choice))
 
     def _advertise_all(self, at_ns: Instant) -> None:
         for port in sorted(self._open):
@@ -381,20 +389,3 @@ class Router:
         interval_ns = self._knobs.bgp_advertisement_interval_ns
         if messages and interval_ns:
             self._timetable.set(Kind.ADVERTISE, port, at_ns + session.jittered(interval_ns))
-
-    def counters(self) -> dict[str, Any]:
-        """Sessions that are up, of BGP and of BFD; routes, prefixes that wait to be written, batches, packets."""
-        sessions = self.sessions.values()
-        return {
-            "established": sum(session.state == ESTABLISHED for session in sessions),
-            "bfd_up": sum(one.state == bfd.UP for one in self.liveness.values()),
-            "prefixes": len(self._choices),
-            "routes": sum(len(routes) for routes in self.rib.heard.values()),
-            "fib_waiting": len(self.writer.waiting),
-            "updates_heard": sum(session.updates_heard for session in sessions),
-            "updates_sent": sum(session.updates_sent for session in sessions),
-            "batches": self.processor.batches,
-            "packets_heard": self.packets_heard,
-            "packets_sent": self.packets_sent,
-            "bad": dict(self.bad),
-        }

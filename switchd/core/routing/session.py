@@ -70,6 +70,8 @@ class Session:
         self._knobs = config.knobs
         self._host = host
         self._rng = Rng(config.seed, "bgp", config.name, neighbor.port)
+        self.deaf = False
+        """The core hangs: the connection takes what comes, and nobody reads it."""
         self._stream: Stream | None = None
         self._hold_ns = self._knobs.bgp_hold_ns
         self._keepalive_ns = 0
@@ -119,6 +121,18 @@ class Session:
                 self._host.send(at_ns, self.neighbor.port, answer)
             return
         stream.hear(at_ns, segment)
+        if self.deaf:
+            self._flush(at_ns)
+        else:
+            self._follow(at_ns, stream)
+
+    def catch_up(self, at_ns: Instant) -> None:
+        """Read what has come while nobody did."""
+        if self._stream is not None:
+            self._follow(at_ns, self._stream)
+
+    def _follow(self, at_ns: Instant, stream: Stream) -> None:
+        """Do what follows from how the connection stands, and from what has come over it."""
         if stream.state == OPEN and self.state in (CONNECT, ACTIVE):
             self._greet(at_ns, stream)
         self._flush(at_ns)

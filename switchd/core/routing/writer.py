@@ -39,16 +39,20 @@ class FibWriter:
     def __init__(self, fib: Fib, knobs: BgpKnobs, timetable: Timetable, events: list[RoutingEvent]) -> None:
         self.waiting: dict[Prefix, tuple[int, ...]] = {}
         """Prefixes that are not written yet, and the ports that they will lead to; in their order."""
-        self._fib = fib
+        self.fib = fib
         self._write_ns = knobs.fib_write_ns
         self._repair = knobs.fib_local_repair
         self._timetable = timetable
         self._events = events
         self._masked: set[int] = set()
+        self._stuck = False
+        self._swallowed: dict[Prefix, tuple[int, ...]] = {}
+        """What should stand in the table and does not."""
 
     def settle(self, at_ns: Instant, prefix: Prefix, ports: tuple[int, ...]) -> None:
         """See to it that a prefix leads to these ports; none: it is to have no route."""
-        if ports == self.waiting.get(prefix, self._fib.table.get(prefix, ())):
+        stands = self._swallowed.get(prefix, self.fib.table.get(prefix, ()))
+        if ports == self.waiting.get(prefix, stands):
             return
         self.waiting[prefix] = ports
         if self._timetable.due(Kind.FIB, 0) == NEVER:
@@ -60,14 +64,24 @@ class FibWriter:
         ports = self.waiting.pop(prefix)
         if self.waiting:
             self._timetable.set(Kind.FIB, 0, at_ns + self._write_ns)
-        before = self._fib.table.get(prefix, ())
+        if self._stuck:
+            self._swallowed[prefix] = ports
+            return
+        before = self.fib.table.get(prefix, ())
         if ports != before:
-            flows, moved = self._fib.write(prefix, ports)
+            flows, moved = self.fib.write(prefix, ports)
             self._events.append(FibWritten(at_ns, str(prefix), before, ports, flows, moved))
+
+    def stick(self, at_ns: Instant, stuck: bool) -> None:
+        """From now on writes are done and change nothing, or change the table again; then what is wrong is mended."""
+        self._stuck = stuck
+        swallowed, self._swallowed = self._swallowed, {}
+        for prefix, ports in swallowed.items():
+            self.settle(at_ns, prefix, self.waiting.get(prefix, ports))
 
     def mask(self, at_ns: Instant, port: int, out: bool) -> None:
         """Leave a port out of all groups at once, or no longer, where groups are repaired so."""
         if not self._repair or (port in self._masked) == out:
             return
         (self._masked.add if out else self._masked.discard)(port)
-        self._events.append(FibRepaired(at_ns, port, not out, *self._fib.mask(port, out)))
+        self._events.append(FibRepaired(at_ns, port, not out, *self.fib.mask(port, out)))

@@ -12,7 +12,8 @@ from mrcfabric.wire import pcapng_writer
 from mrcfabric.wire.link import ControlFrame
 from switchd.compose import switch_config
 from switchd.core.build import build_switch
-from switchd.core.commands import SetForwarding
+from switchd.core.commands import ResetSession, SetForwarding, SetRouting
+from switchd.core.events import CommandDone
 from switchd.core.events_routing import FibRepaired, FibWritten, SessionChange
 from switchd.core.forwarding.learned import LearnedForwarding
 from switchd.core.speaking import SpeakingLosslessSwitch, SpeakingSwitch, is_for_switch
@@ -147,6 +148,59 @@ def test_a_nic_without_carrier_is_taken_back_where_each_is_told_of() -> None:
     assert [len(table(fabric, name)) for name in ("p0-t0-1", "p0-t1-0", "p0-t1-1")] == [2, 4, 4]
 
 
+# Commands.
+
+
+@pytest.mark.parametrize("switch", [{}, PFC])
+def test_commands_reach_the_routing_core(switch: dict[str, Any]) -> None:
+    fabric = SpeakingFabric(3, 2, 2, **switch)
+    before = {name: table(fabric, name) for name in fabric.switches}
+    fabric.sim.command("p0-t1-0", 2 * S, SetRouting(1, shutdown=True))
+    fabric.sim.run(3 * S)
+    assert set(table(fabric, "p0-t0-0").values()) == {(fabric.port("p0-t0-0", "p0-t1-1"),)}
+    fabric.sim.command("p0-t1-0", 3 * S + 1, SetRouting(2))
+    fabric.sim.run(4 * S)
+    assert {name: table(fabric, name) for name in fabric.switches} == before
+    fabric.sim.command("p0-t0-2", 4 * S + 1, SetRouting(3, leak_nic=0))
+    fabric.sim.run(5 * S)
+    assert list(table(fabric, "p0-t1-0").values()).count((0, 2)) == 1
+    fabric.sim.command("p0-t0-2", 5 * S + 1, SetRouting(4))
+    fabric.sim.command("p0-t0-2", 5 * S + 1, ResetSession(5, fabric.port("p0-t0-2", "p0-t1-1")))
+    fabric.sim.run(5 * S + 10 * MS)
+    assert [event.why for event in fabric.told("p0-t0-2", SessionChange) if not event.up] == ["reset"]
+    fabric.sim.run(10 * S)
+    assert {name: table(fabric, name) for name in fabric.switches} == before
+    fabric.sim.command("p0-t0-2", 10 * S + 1, ResetSession(6, 0))
+    fabric.sim.command("p0-t0-2", 10 * S + 1, SetRouting(7, slower=0))
+    fabric.sim.run(11 * S)
+    errors = [event.error for event in fabric.told("p0-t0-2", CommandDone)]
+    assert errors[:-2] == [None] * (len(errors) - 2)
+    assert "leads to no neighbour; 2, 3 do" in errors[-2]
+    assert "less than 1" in errors[-1]
+
+
+@pytest.mark.parametrize("switch", [{}, PFC])
+def test_a_switch_whose_routing_core_hangs_forwards_as_before(switch: dict[str, Any]) -> None:
+    fabric = SpeakingFabric(2, 1, 1, **switch)
+    sent = fabric.send(0, 1, range(0xC000, 0xC004), 2 * S, 12 * S, 50 * MS)
+    fabric.sim.command("p0-t1-0", 2 * S, SetRouting(1, hung=True))
+    fabric.sim.run(13 * S)
+    lost_ns = next(event.at_ns for event in fabric.told("p0-t0-0", SessionChange) if not event.up)
+    assert 8 * S <= lost_ns <= 11 * S + MS
+    heard = {number >> 16 for _, number in fabric.nics[1].heard}
+    # All arrives until the neighbours give the switch up, although nothing is wrong with how it forwards.
+    assert heard == {at_ns for at_ns in sent if at_ns < lost_ns}
+
+
+def test_a_switch_without_a_routing_core_takes_such_commands_and_does_nothing() -> None:
+    fabric = SpeakingFabric(2, 1, 1, routing="static")
+    fabric.sim.command("p0-t1-0", 2 * S, SetRouting(1, hung=True))
+    fabric.sim.command("p0-t1-0", 2 * S, ResetSession(2, 0))
+    fabric.sim.run(3 * S)
+    assert [event.error for event in fabric.told("p0-t1-0", CommandDone)] == [None, None]
+    assert "routing" not in fabric.switches["p0-t1-0"].counters()
+
+
 # The core itself.
 
 
@@ -176,6 +230,8 @@ def script(fabric: SpeakingFabric, name: str) -> tuple[list[Input], list[Transmi
     fabric.cut("p0-t0-0", "p0-t1-0", 3 * S)
     fabric.send(1, 0, range(0xC000, 0xC010), 3 * S - MS, 3 * S + 4 * MS, 200_000)
     fabric.cut("p0-t0-0", "p0-t1-0", 5 * S, up=True)
+    fabric.sim.command(name, 4 * S, SetRouting(91, hung=True))
+    fabric.sim.command(name, 6 * S, SetRouting(92, slower=3, withdrawn=True))
     fabric.sim.run(8 * S)
     return inputs, sent, [event.record() for event in fabric.told(name, object)]
 
