@@ -23,7 +23,6 @@ DEFAULTS: Final[dict[str, Any]] = {
     "nic.cc": "dcqcn",
     "nic.sm_nics": 0,
     "switch.forwarding": "usid",
-    "switch.routing": "static",
     "switch.ecmp_failover": False,
     "switch.lossless": "off",
     "switch.routing": "static",
@@ -102,8 +101,11 @@ def _lids(chosen: _Chosen) -> Iterator[ConfigError]:
     parts = {"nic.transport": "rc", "nic.rc_path": "lid", "switch.forwarding": "lft", "switch.lossless": "credits"}
     there = [key for key, value in parts.items() if key != "nic.transport" and chosen[key] == value]
     if not there:
-        for key in ("nic.sm_nics", "switch.routing"):
-            if chosen[key] != DEFAULTS[key]:
+        for key, wrong in (
+            ("nic.sm_nics", chosen["nic.sm_nics"]),
+            ("switch.routing", chosen["switch.routing"] == "sm"),
+        ):
+            if wrong:
                 yield ConfigError(
                     key, "subnet managers are InfiniBand's, which this fabric does not run", "leave it out"
                 )
@@ -153,12 +155,12 @@ def _path(chosen: _Chosen) -> Iterator[ConfigError]:
 
 def _routing(chosen: _Chosen) -> Iterator[ConfigError]:
     """Who writes a table must know what stands in it."""
-    wanted = {"bgp": "ecmp", "sm": "lft"}.get(chosen["switch.routing"])
-    if wanted is not None and chosen["switch.forwarding"] != wanted:
-        kind, other = chosen["switch.routing"], chosen["switch.forwarding"]
-        what = f"{kind} fills the tables of switch.forwarding {wanted}, and here it is {other}"
-        yield ConfigError("switch.routing", what, f"switch.forwarding: {wanted}, or switch.routing: static")
-    if chosen["switch.routing"] == "bgp" and chosen["switch.ecmp_failover"]:
+    if chosen["switch.routing"] != "bgp":
+        return
+    if chosen["switch.forwarding"] != "ecmp":
+        what = f"bgp fills the tables of switch.forwarding ecmp, and here it is {chosen['switch.forwarding']}"
+        yield ConfigError("switch.routing", what, "switch.forwarding: ecmp, or switch.routing: static")
+    if chosen["switch.ecmp_failover"]:
         what = "it is for tables that stand; under switch.routing bgp a port without carrier leaves its groups anyway"
         yield ConfigError("switch.ecmp_failover", what, "switch.ecmp_failover: false, or switch.routing: static")
 

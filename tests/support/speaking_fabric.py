@@ -33,10 +33,10 @@ class Nic:
     def advance(self, inputs: list[Input], until: Instant) -> list[Transmit]:
         """`Node.advance`."""
         self.heard += ((one[0], number_of(one[4])) for one in inputs if one[1] == Rank.FRAME)
-        out = []
+        out: list[Transmit] = []
         while self.plan and self.plan[0][0] <= until:
             at_ns, packet = self.plan.pop(0)
-            out.append(Transmit(0, at_ns + self._delay_ns, packet))
+            out.append((0, at_ns + self._delay_ns, packet))
         self.now_ns = until
         return out
 

@@ -34,7 +34,6 @@ GOOD: tuple[Topology, ...] = (
     topology(RC, ECMP),
     topology(RC, {**ECMP, "routing": "bgp"}),
     topology(UET, {**ECMP, "routing": "bgp"}),
-    topology(LID, {**LFT, "routing": "sm"}),
     topology({**RC, "rc_path": "pinned"}),
     topology({**RC, "cc": "none"}, {**ECMP, "ecn": False}),
     topology(RC, {**ECMP, "trim": False, "trim_last_hop": False}),
@@ -61,7 +60,6 @@ def test_these_go_together(good: Topology) -> None:
 
 BAD: tuple[tuple[Topology, str, str, str], ...] = (
     (topology(switch={"routing": "bgp"}), "switch.routing", "bgp fills the tables of", "switch.forwarding: ecmp"),
-    (topology(RC, {**ECMP, "routing": "sm"}), "switch.routing", "sm fills the tables of", "switch.forwarding: lft"),
     (topology(RC, {**ECMP, "routing": "bgp", "ecmp_failover": True}), "switch.ecmp_failover", "stand", "static"),
     (topology(None, ECMP), "switch.forwarding", "name their path by uSIDs", "nic.transport: rc"),
     (topology(UET), "nic.transport", "knows nothing else", "switch.forwarding: ecmp"),

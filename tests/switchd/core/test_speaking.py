@@ -223,7 +223,7 @@ def script(fabric: SpeakingFabric, name: str) -> tuple[list[Input], list[Transmi
     def recorded(given: list[Input], until: int) -> list[Transmit]:
         inputs.extend(Input(*one[:4], bytearray(one[4]) if one[1] == Rank.FRAME else one[4]) for one in given)
         out = advance(given, until)
-        sent.extend(Transmit(one[0], one[1], bytes(one[2])) for one in out)
+        sent.extend((one[0], one[1], bytes(one[2])) for one in out)
         return out
 
     core.advance = recorded  # type: ignore[method-assign]
@@ -255,7 +255,7 @@ def test_the_result_does_not_depend_on_how_time_is_cut(switch: dict[str, Any], n
                 batch.append(Input(*one[:4], bytearray(one[4]) if one[1] == Rank.FRAME else one[4]))
                 position += 1
             out += core.advance(batch, at_ns)
-        by_port = [[(one.arrival_ns, bytes(one.packet)) for one in some if one.port == 1] for some in (out, sent)]
+        by_port = [[(one[1], bytes(one[2])) for one in some if one[0] == 1] for some in (out, sent)]
         assert by_port[0] == by_port[1]
         assert [event.record() for event in core.drain_events()] == events
 
