@@ -3,6 +3,7 @@
 impairments {}               the faults in force, by port
 ports {port}                 settings of a port and counts of its queues (`switchd.rows`); without `port`, of all
 usids {}                     the table with its counters
+routes {}                    sessions and routes of a switch that routes for itself (`switchd.core.routing.summary`)
 """
 
 import asyncio
@@ -31,6 +32,8 @@ from switchd.core.commands import (
     SetRouting,
     SetTrim,
 )
+from switchd.core.routing.summary import route_rows, session_rows
+from switchd.core.speaking import SpeakingLosslessSwitch, SpeakingSwitch
 from switchd.rows import port_rows, usid_rows
 
 
@@ -73,7 +76,7 @@ class SwitchDaemon(Daemon):
         super().__init__(config, self.switch, stop)
 
     def own_ops(self) -> Mapping[str, Op]:
-        return {"impairments": self._impairments, "ports": self._ports, "usids": self._usids}
+        return {"impairments": self._impairments, "ports": self._ports, "usids": self._usids, "routes": self._routes}
 
     def own_glance(self) -> tuple[list[Any], SwitchRest]:
         return self.switch.glance()
@@ -98,3 +101,8 @@ class SwitchDaemon(Daemon):
 
     async def _usids(self, _args: dict[str, Any]) -> list[dict[str, Any]]:
         return usid_rows(self.switch)
+
+    async def _routes(self, _args: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+        if not isinstance(self.switch, SpeakingSwitch | SpeakingLosslessSwitch):
+            raise RefusedError("the switches of this fabric do not route for themselves (switch.routing: bgp)")
+        return {"sessions": session_rows(self.switch.router), "routes": route_rows(self.switch.router)}

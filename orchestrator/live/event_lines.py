@@ -25,6 +25,9 @@ SECTIONS: Final[Mapping[str, str]] = {
     # IEEE 802.1Q 36: priority-based flow control.
     "pause_begun": "IEEE 802.1Q 36",
     "pause_ended": "IEEE 802.1Q 36",
+    # RFC 4271 8.2: states of a session; RFC 2439 4.2: routes that flap.
+    "routing_session": "RFC 4271 8.2",
+    "route_damped": "RFC 2439 4.2",
     # RFC 2992: equal-cost multipath, what a change of the group does to flows.
     "ecmp_member": "RFC 2992",
 }
@@ -41,6 +44,7 @@ _SECTIONS_OF_RC: Final[Mapping[str, str]] = {
 """The same for NICs with the RC transport, which nobody tells of ports."""
 KINDS: Final = (
     "ev_transition", *SECTIONS, "watchdog_fired", "watchdog_restored", "hash_change",
+    "fib_written", "fib_repaired",
     "ready", "fault", "ended", "healed", "unhealed", "died", "returned", "lost", "refused", "stalled", "fenced",
     "lease_lost", "host_lost", "host_restarted", "links", "work", "work_over", "unstopped", "unwritten", "forgotten",
     "untold",
@@ -77,6 +81,11 @@ def of_nic(
     if event["kind"] in _OF_PEERS and event["port"] < len(peers):
         line["peer"] = peers[event["port"]]
         line["cause"] = _OF_PEERS[event["kind"]].format(peer=line["peer"])
+    elif event["kind"] == "routing_session":
+        if event["port"] < len(peers):
+            line["peer"] = peers[event["port"]]
+        # RFC 5880 6.8: elements of procedure.
+        line["section"] = "RFC 5880 6.8" if event["protocol"] == "bfd" else ""
     elif event["kind"] == "ecmp_member":
         line["cause"] = "carrier"
     if event["kind"] in ("port_change", "peer_port_change"):

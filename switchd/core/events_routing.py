@@ -24,7 +24,7 @@ class SessionChange:
 
     def record(self) -> dict[str, Any]:
         return {
-            "at_ns": self.at_ns, "kind": "session", "port": self.port, "protocol": self.protocol, "up": self.up,
+            "at_ns": self.at_ns, "kind": "routing_session", "port": self.port, "protocol": self.protocol, "up": self.up,
             "why": self.why,
         }  # fmt: skip
 

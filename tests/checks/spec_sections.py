@@ -61,6 +61,7 @@ SECTIONS: Final[dict[tuple[str, str], str]] = {
     ("RFC 4271", "9.2"): "telling of routes",
     ("RFC 4271", "10"): "timers and jitter",
     ("RFC 4724", "4.2"): "routes that count after a restart",
+    ("RFC 5880", "6.8"): "elements of BFD's procedure",
     ("RFC 5880", "6.8.2"): "timers of BFD",
     ("RFC 5880", "6.8.3"): "changing timers of BFD",
     ("RFC 5880", "6.8.7"): "packets of BFD that go",

@@ -33,6 +33,7 @@ def show(
     node: NodeArgument,
     port: Annotated[int | None, typer.Option("--port", "-p", min=0, help="One port only, in full.")] = None,
     usids: Annotated[bool, typer.Option("--usids", help="The table with its counters instead of the ports.")] = False,
+    routes: Annotated[bool, typer.Option("--routes", help="Sessions and routes, where switches route.")] = False,
     name: NameOption = None,
     run_dir: RunDirOption = None,
     as_json: JsonOption = False,
@@ -42,6 +43,10 @@ def show(
     if usids:
         rows = client.call(node, "usids")
         typer.echo(json.dumps(rows, indent=2) if as_json else render_usids(rows))
+        return
+    if routes:
+        found = client.call(node, "routes")
+        typer.echo(json.dumps(found, indent=2) if as_json else render_routes(found))
         return
     rows = client.call(node, "ports", {} if port is None else {"port": port})
     if as_json:
@@ -164,6 +169,33 @@ def render_usids(rows: list[dict[str, Any]]) -> str:
         (f"{row['usid']:04x}", row["kind"], *(str(row[key]) for key in ("port", "packets", "bytes"))) for row in rows
     ]
     return "\n".join(_table([("uSID", "kind", "port", "packets", "bytes"), *cells]))
+
+
+def render_routes(found: dict[str, list[dict[str, Any]]]) -> str:
+    """A line for each session, then one for each route: its group, and what stands in the table where that differs."""
+    keys = ("port", "neighbor", "asn", "state", "prefixes", "updates_heard", "updates_sent")
+    sessions = [(*(str(row[key]) for key in keys), _bfd(row["bfd"])) for row in found["sessions"]]
+    routes = [
+        (
+            row["prefix"],
+            "own" if row["own"] else _joined(row["ports"], ",") or "none",
+            _joined(row["as_path"], " "),
+            str(row["paths"]),
+            "yes" if row["written"] == row["ports"] else _joined(row["written"], ",") or "no",
+        )
+        for row in found["routes"]
+    ]
+    heads = ("port", "neighbor", "AS", "state", "prefixes", "heard", "sent", "BFD")
+    lines = _table([heads, *sessions])
+    return "\n".join([*lines, "", *_table([("prefix", "ports", "AS path", "paths", "in the table"), *routes])])
+
+
+def _bfd(up: bool | None) -> str:
+    return "-" if up is None else "up" if up else "down"
+
+
+def _joined(values: list[int], between: str) -> str:
+    return between.join(map(str, values))
 
 
 def _table(lines: Iterable[tuple[str, ...]]) -> list[str]:

@@ -135,6 +135,11 @@ const HAPPENED = {
     `port ${line.port} class ${line.cls} obeys no more, paused for ${span(line.paused_ns)} without a break`,
   watchdog_restored: line => `port ${line.port} class ${line.cls} obeys again`,
   ecmp_member: line => `up-link ${line.port} is ${line.up ? "in the group again" : "out of the group"}, ${line.members} left`,
+  routing_session: line => `${line.protocol} with ${line.peer ?? `port ${line.port}`} is ${line.up ? "up" : "over"}`,
+  route_damped: line => `${line.prefix} from port ${line.port} is ${line.damped ? "left out" : "used again"}`,
+  fib_written: line => `${line.prefix} leads to ${line.ports || "nowhere"}, ${line.moved} of ${line.flows} flows moved`,
+  fib_repaired: line =>
+    `port ${line.port} is ${line.up ? "in groups again" : "out of all groups"}, ${line.moved} of ${line.flows} flows moved`,
   retransmit: line => `QP ${line.qpn} sent ${many(line.count, "packet")} again`,
 };
 

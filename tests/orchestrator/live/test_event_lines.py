@@ -12,6 +12,7 @@ from nicd.core.events import Completion, EvTransition, PeerPortChange, PortChang
 from orchestrator.fabric.journal import Journal
 from orchestrator.live.event_lines import KINDS, end_of, forgotten, of_agent, of_nic, sections_of, text, untold
 from switchd.core.events import EcmpMember, WatchdogFired, WatchdogRestored
+from switchd.core.events_routing import FibRepaired, FibWritten, RouteDamped, SessionChange
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "docs/schema/event_log.json").read_text())
 
@@ -63,6 +64,11 @@ def test_events_of_rc_do_not_name_sections_of_mrc(event: Any, section: str) -> N
         (WatchdogFired(5, 1, 3, 1_000), "paused too long by p0-t1-0", ""),
         (WatchdogRestored(5, 1, 3), "no more pauses by p0-t1-0", ""),
         (EcmpMember(5, 1, False, 3), "carrier", "RFC 2992"),
+        (SessionChange(5, 1, "bgp", False, "hold_time"), "hold_time", "RFC 4271 8.2"),
+        (SessionChange(5, 1, "bfd", True, ""), "", "RFC 5880 6.8"),
+        (FibWritten(5, "fd6d::/64", (4, 5), (4,), 9, 4), "", ""),
+        (FibRepaired(5, 1, False, 9, 4), "", ""),
+        (RouteDamped(5, 1, "fd6d::/64", True, 3_000), "", "RFC 2439 4.2"),
     ],
 )
 @pytest.mark.parametrize("transport", ["mrc", "rc"])

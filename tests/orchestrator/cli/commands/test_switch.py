@@ -7,13 +7,16 @@ from dataclasses import replace
 import pytest
 
 from mrcfabric.topology import Topology
-from orchestrator.cli.commands.switch import render_port, render_switch, render_usids
+from orchestrator.cli.commands.switch import render_port, render_routes, render_switch, render_usids
 from orchestrator.fabric import Fabric
 from switchd.compose import switch_config
 from switchd.core.build import build_switch
+from switchd.core.routing.summary import route_rows, session_rows
+from switchd.core.routing.trouble import State
 from switchd.core.switch import Switch
 from switchd.rows import port_rows, usid_rows
 from tests.orchestrator.running import SMALL, T0, ask, connect, fails, idle_totals
+from tests.support.speakers import FIRST_ASN, S, clos
 
 
 async def command(fabric: Fabric, *arguments: str) -> str:
@@ -86,3 +89,21 @@ def test_a_port_of_a_lossless_switch_shows_its_classes() -> None:
     assert ["class", "3"] in words
     assert ["xoff", "sent", "0"] in words
     assert ["headroom", "max", "33612"] in words
+
+
+def test_sessions_and_routes_are_printed() -> None:
+    graph = clos(3, 2, bfd=True)
+    graph.run(5 * S)
+    graph.cut("t0-0", "t1-0")
+    graph.trouble("t0-1", State(stuck=True))
+    graph.run(6 * S)
+    router = graph.routers["t0-1"]
+    found = {"sessions": session_rows(router), "routes": route_rows(router)}
+    sessions, routes = (part.splitlines() for part in render_routes(found).split("\n\n"))
+    assert sessions[1].split()[:4] == ["0", "t1-0", str(FIRST_ASN), "Established"]
+    assert sessions[1].split()[-1] == "up"
+    own, stuck, good = (str(graph.prefixes[name][0]) for name in ("t0-1", "t0-0", "t0-2"))
+    rows = {line.split()[0]: line.split()[1:] for line in routes[1:]}
+    assert rows[own] == ["own", "0", "yes"]
+    assert rows[stuck] == ["1", str(FIRST_ASN), str(graph.asns["t0-0"]), "1", "0,1"]
+    assert rows[good][0::4] == ["0,1", "yes"]
