@@ -64,6 +64,15 @@ DROP_REASONS: Final[Mapping[str, str]] = {
     "bad_srh": "The segment routing header is malformed.",
     "frozen": "The switch stands still.",
     "no_route": "The switch has no way to the address.",
+    # InfiniBand.
+    "lver": "The version of the link header is unknown.",
+    "lnh": "Behind the link header there is something else than a BTH.",
+    "lrh": "A switch cannot read the link header, or its length is wrong.",
+    "smp": "A management packet is broken, or its way ends nowhere.",
+    "no_vl": "There is no such VL.",
+    "credit_overrun": "Its sender had no credit for it.",
+    "head_life": "It was the next one of its VL for too long.",
+    "vl_stalled": "Its VL drops everything for a while, because packets before it grew too old.",
     # Buffers and queues.
     NO_HEADROOM: "Of a lossless class: it came after the pause, and the headroom is used up.",
     FULL: "The buffer that the ports of a lossless switch share is full.",

@@ -14,7 +14,7 @@ from mrcfabric.rng import PPM
 from mrcfabric.units import Buffer, Instant
 from mrcfabric.wire.layout import ICRC_SIZE, IPV6_SIZE, PSN_MASK, QPN_MAX, QPN_MIN, RETH_SIZE, UDP_SIZE
 from mrcfabric.wire.lrh import lrh_sums_ok
-from mrcfabric.wire.lrh_rc import LrhPeeker
+from mrcfabric.wire.lrh_rc import LRH_PEEK_REASONS, LrhPeeker
 from mrcfabric.wire.roce import rc_icrc_ok, rc_peeker, read_rc_aeth, read_selective_aeth
 from mrcfabric.wire.roce_layout import CNP, KIND_ACK, KIND_NAK, KIND_RNR, RC_ACK, RC_WRITE_ONLY_IMM, SYNDROME_KIND_SHIFT
 from nicd.core.board import Board
@@ -64,6 +64,8 @@ class RcTransport(Transport):
             check_lids(config.paths.nics, config.settings.lid_lmc)
             own = base_lid(config.index, config.settings.lid_lmc)
             self._peek = LrhPeeker(own, config.settings.lid_lmc, config.options)
+            for reason in LRH_PEEK_REASONS:
+                board.stats.drops.setdefault(reason, 0)
             self._sums_ok = lrh_sums_ok
         else:
             self._peek = rc_peeker(config.address, selective=self._selective, options=config.options)

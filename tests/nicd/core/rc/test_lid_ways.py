@@ -6,9 +6,14 @@ import pytest
 
 from mrcfabric.impairment import Impairment
 from mrcfabric.lids import base_lid
+from mrcfabric.node import Input, Rank
 from mrcfabric.topology import Topology
 from mrcfabric.units import NS_PER_S
+from mrcfabric.wire.lrh_rc import LrhDataTemplate
+from mrcfabric.wire.roce_layout import RC_WRITE_MIDDLE
+from nicd.compose import nic_config
 from nicd.core.events import STATUS_OK, STATUS_RETRY_EXCEEDED, Completion, PathMigrated, Retransmit
+from nicd.core.nic import Nic
 from tests.nicd.core.fabric import READY_NS, Fabric
 
 SIZE = 1 << 17
@@ -191,3 +196,14 @@ def test_packets_that_overtake_cost_go_back_n_its_passes(adaptive: str) -> None:
     fabric.verify(SIZE)
     if adaptive != "packet":
         assert not fabric.found(Retransmit)
+
+
+@pytest.mark.parametrize(("place", "value", "reason"), [(0, 1, "lver"), (1, 3, "lnh"), (2, 0x70, "address")])
+def test_a_packet_that_is_none_for_this_nic_is_a_named_drop(place: int, value: int, reason: str) -> None:
+    packet = bytearray(LrhDataTemplate(4, 1, 100).make(RC_WRITE_MIDDLE, 5, bytes(64)))
+    packet[place] |= value
+    nic = Nic(nic_config(topology(), "h000"))
+    nic.advance([Input(10_000, Rank.FRAME, 0, 1, packet)], 20_000)
+    found = {name: count for name, count in nic.counters()["drops"].items() if count}
+    assert sum(found.values()) == 1
+    assert reason in next(iter(found)) or reason == "address"
