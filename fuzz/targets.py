@@ -6,7 +6,19 @@ A target is a function of bytes that returns for every input; anything it raises
 from collections.abc import Callable
 from typing import NamedTuple
 
-from fuzz import commands, messages, nic_core, pausing_switch, rc_core, roce, scenarios, switch_core, uet, wire
+from fuzz import (
+    commands,
+    infiniband,
+    messages,
+    nic_core,
+    pausing_switch,
+    rc_core,
+    roce,
+    scenarios,
+    switch_core,
+    uet,
+    wire,
+)
 
 
 class Target(NamedTuple):
@@ -28,6 +40,7 @@ TARGETS: dict[str, Target] = {
     "pcapng": Target(wire.captures, wire.capture_seeds, 4_096),
     "roce": Target(roce.roce, roce.roce_seeds, 1_024),
     "uet": Target(uet.uet, uet.uet_seeds, 1_024),
+    "lrh": Target(infiniband.lrh, infiniband.lrh_seeds, 1_024),
     "pfc": Target(roce.link_control, roce.link_control_seeds, 128),
     "link": Target(messages.link, messages.link_seeds, 2_048),
     "control": Target(messages.control, messages.control_seeds, 1_024),
@@ -46,5 +59,6 @@ TARGETS: dict[str, Target] = {
     "switch": Target(switch_core.attack, switch_core.seeds, 1_024),
     "routed": Target(pausing_switch.routed, pausing_switch.seeds, 1_024),
     "lossless": Target(pausing_switch.lossless, pausing_switch.seeds, 1_024),
+    "credited": Target(infiniband.credited, infiniband.core_seeds, 1_024),
     "lossless-usid": Target(pausing_switch.lossless_usid, pausing_switch.seeds, 1_024),
 }
