@@ -86,8 +86,7 @@ class InflightTable:
         self._records = records
         self._way = records.way
         self._lag_ns = records.lag_ns
-        self._originals: dict[int, Sent] = {}
-        """PSN -> its first transmission, judged lost."""
+        self._originals: dict[int, Sent] = {}  # PSN -> its first transmission, judged lost
         self._slow: list[tuple[Instant, int, Sent]] = []
         """Heap of transmissions on longer paths that others have overtaken, by when they left plus their path's lag."""
         self._patience = Patience(settings)
@@ -105,14 +104,11 @@ class InflightTable:
         self.doubts: Doubts | None = None  # is told of packets that arrived after losses on the same path
         self.cack = psn_first - 1
         """Everything up to here has been acknowledged."""
-        self.by_psn: dict[int, Sent] = {}
-        """PSN -> its last transmission."""
+        self.by_psn: dict[int, Sent] = {}  # PSN -> its last transmission
         self.peak = 0
         """The most PSNs in flight when an acknowledgement came."""
-        self.lost = 0
-        """PSNs judged lost and not yet sent again."""
-        self._psn_next = psn_first
-        """Every PSN below it was sent."""
+        self.lost = 0  # PSNs judged lost and not yet sent again
+        self._psn_next = psn_first  # every PSN below it was sent
         self._freed = 0
         """Bit i: cack + 1 + i was sent and is acknowledged. Without packets out of order it is zero."""
         self._order: deque[Sent] = deque()
@@ -127,8 +123,7 @@ class InflightTable:
         psn = sent.psn
         self.by_psn[psn] = sent
         self._order.append(sent)
-        if psn >= self._psn_next:
-            self._psn_next = psn + 1
+        self._psn_next = max(self._psn_next, psn + 1)
         self.windows.left(sent.sent_ns, sent.plane, sent.size)
 
     def next_lost(self) -> Sent:
@@ -172,10 +167,8 @@ class InflightTable:
             self._freed >>= moved
         shift = base - self.cack - 1
         fresh = (bitmap << shift if shift >= 0 else bitmap >> -shift) & ~self._freed
-        sent_psns = max(0, self._psn_next - self.cack - 1)
-        if fresh >> sent_psns:
-            # Nobody can have got what was never sent.
-            fresh &= (1 << sent_psns) - 1
+        if fresh >> (sent_psns := max(0, self._psn_next - self.cack - 1)):
+            fresh &= (1 << sent_psns) - 1  # nobody can have got what was never sent
         if fresh:
             self._freed |= fresh
             first = self.cack
