@@ -288,7 +288,7 @@ class Drive:
             self._hold_command(command, max(self.now_ns, self._live_from) + 1)
         self._soon.clear()
         core = self.core
-        transmits = core.advance(self._due(until), until)
+        transmits: Any = core.advance(self._due(until), until)
         events = core.drain_events()
         if self.trace is not None:
             self.trace.add(transmits, events)

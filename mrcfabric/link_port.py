@@ -4,14 +4,14 @@ Owns the way from a core's transmits to datagrams and back. `mrcfabric.drive` de
 may go, `mrcfabric.udp` has sockets and offload, `mrcfabric.clock` the layout of the clock page.
 """
 
-import struct
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from mrcfabric.clock import ClockPage
-from mrcfabric.node import Input, Rank, Transmit
+from mrcfabric.node import Input, Rank
+from mrcfabric.trains import Sent, cut_of, longest_first
 from mrcfabric.udp import RECEIVED, TRAIN_BYTES_MAX, TRAIN_SEGMENTS_MAX, Address, Endpoint
 from mrcfabric.units import NEVER, NS_PER_MS, Buffer, Instant
 from mrcfabric.wire.link import (
@@ -41,33 +41,6 @@ assert _HEADER == LINK_HEADER_BYTES
 _SIZE_MASK: Final = (1 << SIZE_BITS) - 1
 _pack: Final = LINK_HEADER.pack
 _Control: Final = ControlFrame
-_CUTS_MAX: Final = 1024
-
-
-class _Cut:
-    """Where the frames of a train lie, by the size of its segments and their number."""
-
-    __slots__ = ("bodies", "unpack")
-
-    def __init__(self, segment: int, count: int) -> None:
-        self.unpack: Callable[[Buffer], tuple[Any, ...]] = struct.Struct(
-            f">{f'QQQ{segment - _HEADER}x' * (count - 1)}QQQ"
-        ).unpack_from
-        """All link headers at once: the three numbers of each."""
-        self.bodies = [slice(start + _HEADER, start + segment) for start in range(0, segment * count, segment)]
-
-
-_cuts: Final[dict[int, _Cut]] = {}
-
-
-def _cut(segment: int, count: int) -> _Cut:
-    key = segment * (TRAIN_SEGMENTS_MAX + 1) + count
-    cut = _cuts.get(key)
-    if cut is None:
-        if len(_cuts) >= _CUTS_MAX:
-            _cuts.clear()
-        cut = _cuts[key] = _Cut(segment, count)
-    return cut
 
 
 @dataclass(slots=True)
@@ -182,7 +155,7 @@ class LinkPort:
         self._peer_waits_for = end.peer_waits_for
         self._rivals: list[tuple[int, int, int]] = []
         """(word of the horizon, of the wish, delay): of all for whom the neighbour waits, this node included."""
-        self.outgoing: list[Transmit] = []
+        self.outgoing: list[Sent] = []
         if incarnation:
             # A frame that a neighbour has taken was sent, even if our host was lost before the other hosts heard of it.
             taken = page.words[page.taken_word(end.peer_node, end.peer_port)]
@@ -287,7 +260,7 @@ class LinkPort:
         elif rest:
             self.fidelity.bad_frames += 1
             size -= rest
-        cut = _cut(segment, count)
+        cut = cut_of(segment, count)
         words, bodies = cut.unpack(train), cut.bodies
         taken, usual, live_from = self.taken, self._usual, self._live_from
         number: Any = self.number
@@ -370,7 +343,7 @@ class LinkPort:
         sequence = self.sent
         buffers: list[Buffer] = []
         segment = room = count = 0
-        for transmit in self.outgoing:
+        for transmit in longest_first(self.outgoing):
             packet: Any = transmit[2]
             size = len(packet) + _HEADER
             if count and (size > segment or size > room or count == TRAIN_SEGMENTS_MAX):

@@ -12,7 +12,7 @@ from typing import Final
 FOLDERS: Final[dict[str, str]] = {
     "mrcfabric": """
         class_egress clock credit_egress credit_waits drive egress egress_queues egress_wire link_credits link_port
-        node plane_ports port_counts rng runner udp units vl_arbitration vl_queues
+        node plane_ports port_counts rng runner trains udp units vl_arbitration vl_queues
         """,
     "mrcfabric/sim": "simulator trace",
     "mrcfabric/wire": """
