@@ -23,6 +23,8 @@ from nicd.core.settings_sm import SmKnobs
 from nicd.core.settings_uet import UetKnobs
 from switchd.compose import switch_config
 from switchd.core.settings import SwitchSettings
+from switchd.core.settings_bfd import BfdKnobs
+from switchd.core.settings_bgp import BgpKnobs
 from switchd.core.settings_forwarding import ForwardingKnobs
 from switchd.core.settings_lft import LftKnobs
 from switchd.core.settings_lossless import LosslessKnobs
@@ -51,6 +53,8 @@ OTHER_FABRICS: Final = frozenset(
         LftKnobs,
         LosslessKnobs,
         CreditKnobs,
+        BgpKnobs,
+        BfdKnobs,
         RcKnobs,
         DcqcnKnobs,
         LidKnobs,

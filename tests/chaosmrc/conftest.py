@@ -7,9 +7,9 @@ import pytest
 from chaosmrc.session import FOLDER_KEY, close_all
 from orchestrator.fabric import Fabric
 from tests.chaosmrc.asking import beside
-from tests.orchestrator.conftest import agent, fabric, served
+from tests.orchestrator.conftest import agent, fabric, pack, served
 
-__all__ = ["agent", "fabric", "served"]
+__all__ = ["agent", "fabric", "pack", "served"]
 
 
 @pytest.fixture

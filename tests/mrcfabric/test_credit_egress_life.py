@@ -216,7 +216,7 @@ def test_what_a_port_counts() -> None:
     near, far = (end.counters(11_500) for end in link.ends)
     assert near["vls"][1] == {
         "bytes": 252, "packets": 2, "waiting_bytes": 126, "peak": 378, "blocked_ns": 11_500 - 10_126, "credit": 0,
-        "held": 0, "held_peak": 0, "blocks": 4,
+        "stalls": 1, "held": 0, "held_peak": 0, "blocks": 4,
     }  # fmt: skip
     assert (far["vls"][1]["held"], far["vls"][1]["held_peak"]) == (4, 4)
     assert near["flow_packets"] == 2

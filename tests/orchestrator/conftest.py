@@ -12,13 +12,15 @@ from orchestrator.mapper.link_testing import LinkTesting
 from tests.orchestrator.running import DEADLINE_S, SMALL, SMALL_FLAGS, ask, run
 
 ASKING = {"agent", "api", "captures", "cli", "client", "live", "mapper", "prometheus", "tracing", "web"}
-"""Folders whose tests ask a fabric, or tell it to do something, and are not about its processes."""
+"""Folders whose tests ask a fabric or tell it to do something, and are not about its processes; so do all elsewhere."""
 
 
 @pytest.fixture
 def pack(request: pytest.FixtureRequest) -> str:
     """Which daemons of the fabric share a process; modules that need it otherwise say so."""
-    return "cores" if request.path.relative_to(Path(__file__).parent).parts[0] in ASKING else "none"
+    here = Path(__file__).parent
+    asks = not request.path.is_relative_to(here) or request.path.relative_to(here).parts[0] in ASKING
+    return "cores" if asks else "none"
 
 
 @pytest.fixture

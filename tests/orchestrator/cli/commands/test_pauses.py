@@ -40,7 +40,10 @@ async def answered(fabric: Fabric, *arguments: str) -> dict[str, Any]:
 
 
 async def test_a_slow_receiver_stops_all_who_send_to_it(served: Fabric) -> None:
-    assert "nobody is paused anywhere: fabric time stands still" in await said(served)
+    async def at_rest() -> bool:
+        return "nobody is paused anywhere: fabric time stands still" in await said(served)
+
+    await eventually_true(at_rest, DEADLINE_S)
     await served.add_fault("slow_receiver", "h000", figures={"rate_bps": 2_000_000_000, "buffer_bytes": 20_000})
     await served.start("incast", figures={"message_bytes": 1 << 20, "for_ns": 60_000_000_000}, name="load")
 
