@@ -115,7 +115,8 @@ CORRECTIONS: Final = """
 AFTER: Final = f"""
 A figure holds for the settings that a system ships with, on this fabric. A dead T1 is noticed by NICs alone:
 tables stand still in these runs (`switch.routing` is `static`), and a QP that has one path fails. The largest fabric of
-InfiniBand and RoCEv2 has three tiers of switches with 64 ports, that of UET and MRC eight planes of two tiers with {PORTS}.
+InfiniBand and RoCEv2 has three tiers of switches with 64 ports, that of UET and MRC eight planes of two tiers, with
+{PORTS}.
 
 Where overviews are wrong, or disagree:
 
