@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from mrcfabric.units import GBPS
 
-_PATHS: Final = {"ecmp": "by ECMP", "pinned": "pinned"}
+_PATHS: Final = {"ecmp": "by ECMP", "pinned": "pinned", "lid": "by LID"}
 
 
 def rc_text(sums: Mapping[str, Any]) -> list[str]:

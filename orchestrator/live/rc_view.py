@@ -13,7 +13,7 @@ from nicd.core.qp_state import QP_STATES
 from orchestrator.live.snapshot import NicView, RcView
 from orchestrator.live.track import Track
 
-Path: TypeAlias = Literal["ecmp", "pinned"]
+Path: TypeAlias = Literal["ecmp", "pinned", "lid"]
 
 _SUMMED: Final = (
     "cnps_sent_per_s", "cnps_received_per_s", "naks_sent_per_s", "naks_received_per_s", "retransmitted_bytes", "slowed",

@@ -58,7 +58,7 @@ class RcView:
 
     states: dict[str, int]
     """QPs by state (reset, init, rtr, rts, error)."""
-    path: Literal["ecmp", "pinned"]
+    path: Literal["ecmp", "pinned", "lid"]
     """What chooses the path of a QP: the switches' hash, or the NIC once and for all."""
     ports: tuple[int, ...]
     """Plane by plane: connected QPs that send there."""

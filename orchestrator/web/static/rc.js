@@ -4,7 +4,7 @@
 import { html, keyed, write } from "./elements.js";
 import { bytes, count, percent, rate } from "./scales.js";
 
-const PATHS = { ecmp: "by ECMP", pinned: "pinned" };
+const PATHS = { ecmp: "by ECMP", pinned: "pinned", lid: "by LID" };
 const perSecond = value => `${count(Math.round(value))} /s`;
 
 /** QPs by state in words; "none" without any. */
