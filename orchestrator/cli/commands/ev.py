@@ -63,12 +63,13 @@ def list_evs(
 def agent_beside(nic: str, name: str | None, run_dir: Path | None) -> AgentClient:
     """The agent of the chosen fabric. Raises ConfigError when it has no NIC of this name, or its NICs have no EVs."""
     from orchestrator.client.agent_client import find
-    from orchestrator.planning.abilities import need_mrc
+    from orchestrator.planning.abilities import need_mrc, sprays_entropies
 
     client = find(name, run_dir)
     topology = _topology(client)
     topology.nic_index(nic)
-    hint = "each QP keeps to one path: `mrcfabric events` tells of QPs, `mrcfabric capture` shows their packets"
+    paths = "entropies choose paths" if sprays_entropies(topology) else "each QP keeps to one path"
+    hint = f"{paths}: `mrcfabric events` tells of QPs, `mrcfabric capture` shows their packets"
     need_mrc(topology, nic, "only MRC has EVs", hint)
     return client
 
