@@ -295,7 +295,7 @@ async def test_a_late_command_is_carried_out_at_once_and_counted(row: Row) -> No
 
 async def test_garbage_from_the_right_address_is_counted_and_dropped(row: Row) -> None:
     """The dead neighbour's port is taken over by a program that talks nonsense."""
-    row.drives[2].close()
+    row.runners[2].remove(row.drives[2])
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as liar:
         liar.bind(row.addresses[2, 0])
         liar.connect(row.addresses[1, 1])
