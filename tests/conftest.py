@@ -18,8 +18,9 @@ from tests.support.warm_fork_server import WARM_FORK_SERVER
 
 # No deadline: how long one example takes says more about the neighbours on the machine than about the code.
 _BASE = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("quick", _BASE, max_examples=50)
-settings.register_profile("ci", _BASE, max_examples=200)
+# What is tried depends on the test alone: `make test` says the same of the same code. `make test-long` searches on.
+settings.register_profile("quick", _BASE, max_examples=50, derandomize=True)
+settings.register_profile("search", _BASE, max_examples=500)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 # The tests start thousands of processes. Where the environment has them keep no bytecode, each would compile all that
