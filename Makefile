@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PACKAGES := $(VENV)/.packages
 
-.PHONY: setup cores demo test pytest test-long test-fast lint bench fuzz compliance tables paper systems swarm clean
+.PHONY: setup cores demo test pytest pure again test-long test-fast lint bench fuzz compliance tables paper systems swarm clean
 setup: $(STAMP)
 $(STAMP): $(PACKAGES)
 	$(BIN)/python -m tools.cores
@@ -35,11 +35,21 @@ test: $(PACKAGES)
 PURE := $(shell grep -rl --include='test_*.py' 'mark\.pure' tests)
 pytest: setup
 	$(BIN)/pytest -n auto --dist worksteal -m "not long and not pure"
+	$(MAKE) pure
+
+pure: setup
 	MRCFABRIC_CORES=python $(BIN)/pytest -n auto --dist worksteal -m "pure and not long" $(PURE)
 
-# Repetitions, soaks, many seeds, whole clusters: what `make test` shows once, at length.
+# For CI, after `make test` has failed: those few tests alone, and what was not reached. See tests/support/second_try.py.
+again: setup
+	$(MAKE) lint
+	$(BIN)/python -m tests.support.second_try
+	$(MAKE) pure
+
+# Repetitions, soaks, many seeds, whole clusters: what `make test` shows once, at length; and properties, searched at random.
 test-long: setup
 	$(BIN)/pytest -n auto --dist worksteal -m "long and not pure"
+	HYPOTHESIS_PROFILE=search $(BIN)/pytest -n auto --dist worksteal -m "hypothesis and not long and not pure"
 	MRCFABRIC_CORES=python $(BIN)/pytest -n auto --dist worksteal -m "long and pure" $(PURE)
 
 test-fast: setup
