@@ -7,6 +7,7 @@ Owns arguments and output. `orchestrator.cli.up` starts a fabric; the other comm
 import contextlib
 import json
 import os
+import select
 import signal
 import time
 from pathlib import Path
@@ -169,6 +170,7 @@ def down(name: NameOption = None, run_dir: RunDirOption = None) -> None:
         typer.echo(f"swept {folder}, whose agent had ended" if swept else f"no fabric runs in {folder}")
         return
     pid = run_folder.holder_pid(folder)
+    agent = _watched(pid)
     try:
         find(None, folder, ASK_WALL_S).post("/down")
     except (ConfigError, RefusedError):  # the agent is starting, or stopped, or broken: end it all the same
@@ -179,7 +181,18 @@ def down(name: NameOption = None, run_dir: RunDirOption = None) -> None:
         _signal(pid, signal.SIGKILL)
         if not _gone(folder, TERM_WALL_S):
             raise RefusedError(f"the agent (pid {pid}) does not end")
+    if agent is not None:
+        # It lets go of the folder a moment before it is gone itself.
+        select.select([agent], [], [], TERM_WALL_S)
+        os.close(agent)
     typer.echo(f"stopped {folder}")
+
+
+def _watched(pid: int | None) -> int | None:
+    """A file descriptor that can be read once a process has ended; None when it has."""
+    with contextlib.suppress(ProcessLookupError):
+        return None if pid is None else os.pidfd_open(pid)
+    return None
 
 
 def _signal(pid: int | None, number: int) -> None:
