@@ -19,6 +19,10 @@ class OpenWindow(CongestionWindow):
         self.base_rtt_ns = self.rtt_ns = 0
         self.crowded_ns: Instant = -1
 
+    @property
+    def binds(self) -> bool:
+        return False
+
     def on_sack(self, now: Instant, acked_bytes: int, marked: bool, rtt_ns: int | None, penalty: int) -> None:
         """Nothing moves it."""
 

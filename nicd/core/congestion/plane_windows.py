@@ -280,9 +280,14 @@ class PlaneWindows:
         return sum([window.inflight_bytes for window in self.contexts])
 
     def record(self) -> dict[str, int]:
-        """For a row of the table of QPs: sums over the contexts; of times and delays the longest."""
+        """For a row of the table of QPs: sums over the contexts; of times and delays the longest.
+
+        Where no window binds, `inflight_bytes` alone.
+        """
         rows = [window.record() for window in self.contexts]
-        record = {"inflight_bytes": self.inflight_bytes, "cwnd_bytes": self.cwnd_bytes}
+        record = {"inflight_bytes": self.inflight_bytes}
+        if self.contexts[0].binds:
+            record["cwnd_bytes"] = self.cwnd_bytes
         for name in rows[0]:
             values = [row[name] for row in rows]
             record[name] = max(values) if name.endswith("_ns") else sum(values)

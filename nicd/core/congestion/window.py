@@ -39,6 +39,11 @@ class CongestionWindow:
     base_rtt_ns: int
     """Round trips of full packets below this are told to `on_base_rtt`; 0: none is of interest."""
 
+    @property
+    def binds(self) -> bool:
+        """Whether `cwnd_bytes` is a bound. If not, it is no number to show to anybody, or to add up."""
+        return True
+
     def on_sack(self, now: Instant, acked_bytes: int, marked: bool, rtt_ns: int | None, penalty: int) -> None:
         """An acknowledgement freed `acked_bytes` of payload, possibly none.
 

@@ -352,11 +352,11 @@ class UetTransport(Transport):
         contexts = [window for peer in self._table.peers.values() for window in peer.windows.contexts]
         most = self.board.settings.mpr_units * 128
         used = [len(link.initiator.table.by_psn) for link in links]
-        sizes = [window.cwnd_bytes for window in contexts]
+        sizes = [window.cwnd_bytes for window in contexts if window.binds]
         return {
             **super().counters(),
             "windows": {
-                "count": len(contexts),
+                "count": len(sizes),
                 "cwnd_bytes": sum(sizes),
                 "cwnd_bytes_min": min(sizes, default=0),
                 "inflight_bytes": sum(window.inflight_bytes for window in contexts),
