@@ -57,15 +57,18 @@ class UetKnobs:
     uet_grant_packets: int = 4
     """Full packets that a receiver grants to a sender before it turns to the next one."""
     uet_occc: bool = False
-    """With credits: a receiver grants more slowly while packets are trimmed before their last hop (OCCC)."""
+    """With credits: a receiver grants more slowly while packets are marked or trimmed inside the fabric (OCCC)."""
     uet_occc_target_ppt: int = 300
-    """While more packets than this are trimmed there, the rate of grants falls, in thousandths."""
+    """While more of the packets that come whole are marked than this, the rate of grants falls, in thousandths."""
     uet_occc_increase_ppt: int = 10
-    """By what it rises in a base RTT with fewer, in thousandths of the rate of the ports."""
+    """By what it rises in a base RTT with fewer and without trims, in thousandths of the rate of the ports."""
+    uet_occc_doublings: int = 0
+    """So often that step doubles from one base RTT to the next, while nothing at all is marked. The consortium's
+    simulator doubles without end; here that overshoots."""
     uet_occc_decrease_ppt: int = 500
-    """By what it falls in one with more, in thousandths of the share of trimmed packets."""
+    """By what it falls in one with more, in thousandths of what is above the target."""
     uet_occc_gain_ppt: int = 500
-    """Weight of the latest base RTT in that share, in thousandths."""
+    """Weight of the latest base RTT in the share of marked packets, in thousandths."""
     uet_occc_floor_ppt: int = 10
     """It never falls below this, in thousandths of the rate of the ports."""
     uet_contexts_max: int = 4096
@@ -79,6 +82,7 @@ LEAST: Final[dict[str, int]] = dict.fromkeys(
     (
         "uet_penalty_mark", "uet_penalty_nack", "uet_penalty_timeout", "uet_reps_explore", "uet_reps_freeze_ns",
         "uet_speculation_ppt", "uet_idle_ppt", "uet_occc_target_ppt", "uet_occc_increase_ppt", "uet_occc_decrease_ppt",
+        "uet_occc_doublings",
     ), 0,
 )  # fmt: skip
 """Smallest value where it is not 1."""
@@ -87,6 +91,7 @@ MOST: Final[dict[str, int]] = {
     "uet_penalty_max": 1 << 16,
     "uet_grant_packets": 1024,
     "uet_contexts_max": 60_000,
+    "uet_occc_doublings": 20,
     **dict.fromkeys(
         (
             "uet_occc_target_ppt",

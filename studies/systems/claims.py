@@ -22,7 +22,7 @@ from studies.systems.row import Finding, Row
 FAMILIES: Final[Mapping[str, tuple[str, ...]]] = {
     "InfiniBand": ("ib", "ib-adaptive"),
     "RoCEv2": ("roce",),
-    "UET": ("uet", "uet-rccc"),
+    "UET": ("uet", "uet-rccc", "uet-both"),
     "MRC": ("mrc",),
 }
 

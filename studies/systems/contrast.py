@@ -27,7 +27,7 @@ from studies.systems.row import Finding, seen
 from studies.trial import Trial
 from switchd.compose import switch_config
 
-SYSTEMS: Final = ("ib", "ib-adaptive", "roce", "uet", "uet-rccc", "mrc")
+SYSTEMS: Final = ("ib", "ib-adaptive", "roce", "uet", "uet-rccc", "uet-both", "mrc")
 PLANES: Final = 2
 UPLINKS: Final = 8
 """Of a T0 in each plane."""

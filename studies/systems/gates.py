@@ -1,6 +1,6 @@
 """The gates before any comparison: each system works alone, shares evenly, and stands beside a sweep of its knob."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -15,8 +15,10 @@ _MS: Final = 1_000_000
 SLOW: Final = frozenset({"roce", "roce-40g", "roce-no-pfc"})
 """Systems whose rates take milliseconds to settle: with its first figures DCQCN climbs some 0.7 Gb/s in each."""
 
-SPRAYED: Final = ("mrc", "uet", "uet-reps")
+SPRAYED: Final = ("mrc", "uet", "uet-both", "uet-reps")
 """Made to spray: two of their flows are even over several planes."""
+CREDITED: Final = ("uet-rccc",)
+"""A receiver shares its own port, and knows nothing of a link that it shares with another receiver."""
 
 
 class Knob(NamedTuple):
@@ -39,6 +41,7 @@ KNOBS: Final[Mapping[str, Knob]] = {
     "ib-adaptive": Knob("switch", "adaptive", ("off", "flowlet", "packet"), "flowlet"),
     "uet": Knob("", "evs_per_qp", (4, 16, 128), 128),
     "uet-rccc": Knob("nic", "uet_speculation_ppt", (0, 1_500, 4_000), 1_500),
+    "uet-both": Knob("nic", "uet_speculation_ppt", (0, 1_500, 4_000), 1_500),
     "uet-reps": Knob("nic", "uet_reps_ring", (2, 8, 64), 8),
     "irn": Knob("nic", "rc_window_bytes", (30_000, 0, 250_000), 0),
 }
@@ -69,16 +72,34 @@ def measure_alone(point: Alone) -> Sequence[Finding]:
 
 
 def measure_pair(point: Alone) -> Sequence[Finding]:
-    """Two NICs send to two others through the same up-link of each plane."""
+    """Two NICs send to two others through the same up-link of each plane; with credits alone also to one."""
     system, planes = point
     topology = of_system(fabric("pair", 2, 1, planes=planes), system)
-    warm_ns, watch_ns = (5 * _MS, 50 * _MS) if system in SLOW else (_MS // 2, 6 * _MS)
-    flows = (Flow(0, 2, 1), Flow(1, 3, 1, start_ns=START_NS + 1_500))
-    found = measure(topology, flows, warm_ns, warm_ns + watch_ns)
     at = f"{system}, {planes} {'port' if planes == 1 else 'ports'}"
+    if system in CREDITED:
+        slowed = replace(topology, nic={**topology.nic, "uet_occc": True})
+        return (
+            *_shared(topology, (2, 2), f"{at}, to one receiver", at_least),
+            *_shared(topology, (2, 3), f"{at}, to two receivers", _shown),
+            *_shared(slowed, (2, 3), f"{at}, to two receivers, OCCC", _shown),
+        )
+    return _shared(topology, (2, 3), at, at_least)
+
+
+def _shown(at: str, _wanted: float, ours: float) -> Finding:
+    return seen(at, ours)
+
+
+def _shared(
+    topology: Topology, targets: tuple[int, int], at: str, judged: Callable[[str, float, float], Finding]
+) -> Sequence[Finding]:
+    """How two NICs share the up-link towards these."""
+    warm_ns, watch_ns = (5 * _MS, 50 * _MS) if topology.system in SLOW else (_MS // 2, 6 * _MS)
+    flows = (Flow(0, targets[0], 1), Flow(1, targets[1], 1, start_ns=START_NS + 1_500))
+    found = measure(topology, flows, warm_ns, warm_ns + watch_ns)
     return (
-        at_least(f"{at}: smaller share over the larger", 0.95, _evenness(found.shares)),
-        at_least(f"{at}: both together, of the line", 0.95, sum(found.shares) / planes),
+        judged(f"{at}: smaller share over the larger", 0.95, _evenness(found.shares)),
+        judged(f"{at}: both together, of the line", 0.95, sum(found.shares) / topology.planes),
     )
 
 
@@ -129,8 +150,11 @@ GATES: Final = (
         (*(Alone(system, 1) for system in SYSTEMS), *(Alone(system, 4) for system in SPRAYED)), measure_pair,
         why="MRC and UET are made to spray. On a single path the draw decides which of two flows has more (MRC: 0.87 "
         "to 1.00 over four seeds), and time does not even it out: 0.75 from 10 to 30 ms. On four planes they are even. "
-        "RCCC grants at the rate of a receiver's port, and nothing tells it of a link in the fabric that two receivers "
-        "share: what is beyond is trimmed there, and sent again. DCQCN with the timers that NICs ship with is slow to "
+        "RCCC shares the port of a receiver among its senders, and that is held; of a link that two receivers share "
+        "neither knows, so that there is nothing to hold: both grant it whole, and what is beyond is trimmed and sent "
+        "again. Windows (`uet-both`) or OCCC are for that; OCCC makes it even and leaves a part of it unused, by the "
+        "steps of its law. "
+        "DCQCN with the timers that NICs ship with is slow to "
         "become fair: 0.953 over the next 75 ms here, and Barre (USENIX ATC'25, figure 12) has four flows at 400 Gb/s "
         "unfair for seconds.",
     ),

@@ -138,6 +138,7 @@ def _vary_uet(rng: Rng, topology: Topology, nic: Knobs) -> None:
         "uet_leave_planes": lambda: False,
         "uet_occc": lambda: True,
         "uet_occc_target_ppt": lambda: rng.below(1_000),
+        "uet_occc_doublings": lambda: rng.below(8),
         "uet_occc_increase_ppt": lambda: rng.below(200),
         "uet_occc_decrease_ppt": lambda: rng.below(1_000),
         "uet_occc_gain_ppt": lambda: 1 + rng.below(1_000),

@@ -51,13 +51,13 @@ UET = (
     Choice(
         "UET: credits where the fabric is short, and not the receiver (OCCC)",
         UNKNOWN,
-        "Off, as it is optional. On, a receiver grants at a part of its rate: once per base RTT that falls by a part "
-        "of the share of packets trimmed before their last hop, or rises by a step. The law is recalled from the "
-        "constants of the consortium's simulator. Trims become few, short transfers take "
-        "longer, and two receivers behind one link may share it unevenly.",
+        "Off, as it is optional. On, a receiver grants at a part of its rate. Once per base RTT, drawn, the share of "
+        "packets trimmed before their last hop is taken off; marks above a target lower the rate in proportion; "
+        "without either it rises by a step. Law and constants are those of the consortium's simulator, but for the "
+        "step's doubling, which is off. Receivers behind one link share it evenly and leave a part of it unused.",
         _of(
-            NIC, "uet_occc", "uet_occc_target_ppt", "uet_occc_increase_ppt", "uet_occc_decrease_ppt",
-            "uet_occc_gain_ppt", "uet_occc_floor_ppt",
+            NIC, "uet_occc", "uet_occc_target_ppt", "uet_occc_increase_ppt", "uet_occc_doublings",
+            "uet_occc_decrease_ppt", "uet_occc_gain_ppt", "uet_occc_floor_ppt",
         ),
     ),
     Choice(

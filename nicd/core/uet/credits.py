@@ -113,6 +113,7 @@ class Grantor:
         "_most",
         "_next_ns",
         "_oversubscribed",
+        "_paid_bps",
         "_quantum",
         "_rate_bps",
         "_ring",
@@ -135,19 +136,20 @@ class Grantor:
         self._claims: dict[int, _Claim] = {}
         self._ring: deque[_Claim] = deque()
         self._next_ns: Instant = 0
-        """When the next grant may be made."""
+        """When the next grant may be made, if grants go on at `_paid_bps`."""
+        self._paid_bps = rate_bps
         self._timer = Timer(timers, self._grant)
         self.grants = 0
 
-    def saw(self, now: Instant, trimmed: bool) -> None:
-        """A data packet has come; `trimmed`: before its last hop."""
+    def saw(self, now: Instant, marked: bool, trimmed: bool, in_fabric: bool) -> None:
+        """A data packet has come: marked or not, whole or `trimmed`, and if so `in_fabric` or on its last hop."""
         if self._oversubscribed is not None:
-            self._oversubscribed.saw(now, trimmed)
+            self._oversubscribed.saw(now, marked, trimmed, in_fabric)
 
-    @property
-    def _granting_bps(self) -> int:
+    def _granting_bps(self, now: Instant) -> int:
         if self._oversubscribed is None:
             return self._rate_bps
+        self._oversubscribed.look(now)
         return max(1, self._rate_bps * self._oversubscribed.share // WHOLE)
 
     @property
@@ -177,7 +179,7 @@ class Grantor:
             claim.target = max(claim.target, min(claim.target + ahead, claim.granted + self._most))
         self._queue(claim)
         if claim.waiting or claim.resting:
-            self._timer.set_by(max(now, self._next_ns))
+            self._timer.set_by(self._soon(now))
 
     def _queue(self, claim: _Claim) -> None:
         """Put a sender where it belongs, if it is not there."""
@@ -203,7 +205,27 @@ class Grantor:
         if claim is not None and claim.resting:
             self._at_rest.remove(claim)
 
+    def _soon(self, now: Instant) -> Instant:
+        """When to grant next, or to look again how fast."""
+        if self._oversubscribed is None:
+            return max(now, self._next_ns)
+        return max(now, min(self._next_ns, now + self._oversubscribed.period_ns))
+
+    def _due(self, now: Instant) -> bool:
+        """Whether the last grant is paid for by now, at the rate of today. If not, the timer is set."""
+        slowed = self._oversubscribed
+        if now < self._next_ns and slowed is not None:
+            # The rate may have risen since: what is still to be paid for takes less time then.
+            rate = self._granting_bps(now)
+            self._next_ns = now + (self._next_ns - now) * self._paid_bps // rate
+            self._paid_bps = rate
+            if self._next_ns > now:
+                self._timer.set(self._soon(now))
+        return now >= self._next_ns
+
     def _grant(self, now: Instant) -> None:
+        if not self._due(now):
+            return
         if self._ring:
             claim = self._ring.popleft()
             claim.waiting = False
@@ -221,8 +243,9 @@ class Grantor:
                 self.grants += 1
                 self._queue(claim)
             # Otherwise its context is gone: it comes back with the next one.
-            self._next_ns = now + max(1, units * CREDIT_UNIT * _NS // self._granting_bps)
+            self._paid_bps = self._granting_bps(now)
+            self._next_ns = now + max(1, units * CREDIT_UNIT * _NS // self._paid_bps)
         else:
             self._queue(claim)
         if self._ring or self._at_rest:
-            self._timer.set(max(now, self._next_ns))
+            self._timer.set(self._soon(now))

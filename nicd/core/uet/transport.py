@@ -105,7 +105,9 @@ class UetTransport(Transport):
             rate = sum(port.rate_bps for port in config.ports)
             most = MOST_PRODUCTS * max(board.bdp_bytes, packet)
             idle = board.bdp_bytes * settings.uet_idle_ppt // 1000
-            slowed = Oversubscribed(settings) if settings.uet_occc else None
+            slowed = (
+                Oversubscribed(settings, Rng(config.seed, config.name, "occc", start_ns)) if settings.uet_occc else None
+            )
             self._grantor = Grantor(board.timers, rate, packet * settings.uet_grant_packets, most, idle, slowed)
         self._table = QpTable(board, self, self._grantor)
         self._qps = self._table.qps
@@ -208,7 +210,7 @@ class UetTransport(Transport):
             self._nack(now, port, source, entropy, NACK_MODE, psn, spdcid, target.pdcid)
             return stats.drop(UNKNOWN_CONTEXT)
         if self._grantor is not None and kind in CC_REQUESTS:
-            self._grantor.saw(now, size < 0 and traffic >> 2 != self._last_hop)
+            self._grantor.saw(now, traffic & CE == CE, size < 0, traffic >> 2 != self._last_hop)
             _, wanted = read_credit_target(packet)
             self._grantor.wants(now, target.peer.index, wanted, target.grant)
         marked, last_hop = traffic & CE == CE, traffic >> 2 == self._last_hop

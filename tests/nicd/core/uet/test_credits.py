@@ -1,8 +1,13 @@
 """Credits: what a sender may send of them, and in which turn and at which pace a receiver grants them."""
 
+import itertools
+
+from mrcfabric.rng import Rng
 from mrcfabric.units import NEVER
+from nicd.core.settings import NicSettings
 from nicd.core.timers import Timers
 from nicd.core.uet.credits import CreditSource, Grantor
+from nicd.core.uet.oversubscribed import WHOLE, Oversubscribed
 
 UNIT = 256
 
@@ -131,6 +136,30 @@ def test_n_senders_that_always_want_more_get_the_same() -> None:
     counts = [one.grants[-1][1] for one in told]
     assert max(counts) - min(counts) <= 64
     assert abs(sum(counts) * UNIT - 12_500_000) < 3 * 16_384
+
+
+def slowed() -> Oversubscribed:
+    """Trimmed inside the fabric down to a hundredth; a step back takes a base RTT of 10 us."""
+    law = Oversubscribed(NicSettings(base_rtt_ns=10_000), Rng("slowed"))
+    law.look(0)
+    law.saw(1, False, True, True)
+    law.look(law.until_ns)
+    return law
+
+
+def test_a_grant_is_paid_for_at_the_rate_of_today_and_not_at_that_of_when_it_was_made() -> None:
+    timers, law = Timers(), slowed()
+    grantor = Grantor(timers, 8_000_000_000, 1 << 14, 1 << 40, 0, law)
+    told = Told()
+    at_ns = law.until_ns
+    grantor.wants(at_ns, 0, 1 << 20, told.send)
+    run(timers, at_ns + 2_000_000)
+    gaps = [later - earlier for (earlier, _), (later, _) in itertools.pairwise(told.grants)]
+    # At a hundredth the first would take 1.6 ms; the rate has its first hundredths back every 7.5 to 12.5 us.
+    assert 140_000 < gaps[0] < 240_000
+    assert gaps[0] > 2 * gaps[1] > 2 * gaps[3]
+    assert abs(gaps[-1] - (1 << 14)) <= 1
+    assert law.share == WHOLE
 
 
 def test_targets_only_go_up_and_are_repeated_on_demand() -> None:
