@@ -20,6 +20,7 @@ from mrcfabric.turns import TurnTable
 from mrcfabric.vl_settings import CreditKnobs, credited_port
 from mrcfabric.wire.dscp import traffic_class_of_dscp
 from mrcfabric.wire_settings import code_points, wire_options
+from nicd.core.rc.out_of_order import OUT_OF_ORDER_PSNS
 from nicd.core.rc.selective import selective_packets, selective_window
 from nicd.core.settings import NicConfig, NicSettings
 
@@ -49,6 +50,8 @@ def nic_settings(topology: Topology) -> NicSettings:
         # Of the fastest port, so that no receiver keeps track of fewer packets than its sender may send.
         line_bps = max((topology.rate_bps, *topology.link_rates_bps.values()))
         return replace(settings, rc_psns_max=_table_of(settings, line_bps))
+    if settings.rc_recovery == "out_of_order" and "rc_psns_max" not in topology.nic:
+        return replace(settings, rc_psns_max=OUT_OF_ORDER_PSNS)
     return settings
 
 

@@ -40,6 +40,8 @@ from mrcfabric.wire.vcrc import VCRC_SIZE
 
 MIGRATED: Final = 0x40
 """The BTH's MigReq, in its second byte: the path is the one that both ends hold to be the first."""
+SOLICITED: Final = 0x80
+"""Beside it, the solicited event. NICs that place packets in any order mark a message's last packet with it."""
 _FIXED_SIZE: Final = LRH_SIZE + BTH_SIZE + ICRC_SIZE
 _PADDING: Final = (b"", b"\0", b"\0\0", b"\0\0\0")
 _BTH: Final = Struct(">BBHII")
@@ -102,12 +104,15 @@ class LrhDataTemplate(_LrhFrame):
         dma_len: int = 0,
         ack_request: bool = False,
         imm: int | None = None,
+        solicited: bool = False,
     ) -> bytearray:
-        """A whole packet; the arguments are those of `mrcfabric.wire.roce.RcDataTemplate.make`."""
+        """A whole packet; the arguments are those of `mrcfabric.wire.roce.RcDataTemplate.make`, and the bit."""
         length = len(payload)
         padding = -length & 3
         size = _FIXED_SIZE + length + padding
         flags = self._flags | padding << 4
+        if solicited:
+            flags |= SOLICITED
         if ack_request:
             psn |= 0x80000000
         if opcode in RC_STARTS:
@@ -130,6 +135,11 @@ class LrhControlTemplate(_LrhFrame):
         """An acknowledgement or, by its `syndrome`, a NAK; as RoCE's, of which `cause` is no part here."""
         head = _BTH_AETH.pack(RC_ACK, self._flags, self._p_key, self._dest, psn, syndrome << 24 | msn)
         return self._sealed(LRH_SIZE + len(head) + ICRC_SIZE, head, b"", 0)
+
+
+def is_solicited(packet: Buffer) -> bool:
+    """Whether a packet that a peeker has let pass has the solicited event."""
+    return bool(packet[LRH_SIZE + 1] & SOLICITED)
 
 
 LrhPeeked = tuple[str | None, int, int, int, int, int, int, int, int, bool]

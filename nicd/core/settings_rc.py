@@ -17,14 +17,19 @@ class RcKnobs:
     rc_recovery: str = "go_back_n"
     """What a lost packet costs: "go_back_n", it and all behind it are sent again; "go_back_0", so is its whole message,
     and the receiver forgets what it had of it; "selective" (IRN), only what is lost is sent again: then every packet
-    says where it belongs, and the receiver keeps what comes early."""
+    says where it belongs, and the receiver keeps what comes early. "out_of_order" is for InfiniBand
+    (`rc_path: lid`) under switches that choose a way packet by packet: what comes early is placed, and only what stays
+    away for `rc_reorder_ns` is asked for and sent again."""
+    rc_reorder_ns: int = 0
+    """With "out_of_order": for how long a packet may be behind one that left later before it is held to be lost. Four
+    base RTTs unless said otherwise."""
     rc_window_bytes: int = 0
     """Payload in flight per QP. 0: no bound but `rc_psns_max`; with "selective" one bandwidth-delay product of the
     QP's port, as IRN has it, and what waits for its acknowledgement."""
     rc_psns_max: int = 32_768
     """Packets in flight per QP. Go-back-N has no table of them. With "selective" both ends have a record of each, in a
     table of so many; without this setting it has as many places as the window has packets of 1,024 bytes, rounded up to
-    a power of two, and at least 128."""
+    a power of two, and at least 128. With "out_of_order" the receiver has such a record, and the default is 1,024."""
     rc_timeout: int = 14
     """A packet that is not acknowledged in 4.096 us times 2 to this power is lost; 0: never. 14 is 67 ms; NCCL uses 20,
     which is 4.3 s."""
@@ -62,7 +67,7 @@ class RcKnobs:
     uSIDs of a path that is drawn once per QP; "lid": InfiniBand's packets, by LID."""
 
 
-DERIVED: Final[dict[str, float]] = {}
+DERIVED: Final[dict[str, float]] = {"rc_reorder_ns": 4}
 """Default of each derived time, in base RTTs."""
 LEAST: Final[dict[str, int]] = {
     "rc_window_bytes": 0,
@@ -87,7 +92,7 @@ MOST: Final[dict[str, int]] = {
 """Largest value where there is one."""
 CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "transport": ("mrc", "rc", "uet"),
-    "rc_recovery": ("go_back_n", "go_back_0", "selective"),
+    "rc_recovery": ("go_back_n", "go_back_0", "selective", "out_of_order"),
     "rc_port": ("round_robin", "hash"),
     "rc_path": ("ecmp", "pinned", "lid"),
 }

@@ -109,6 +109,9 @@ def _lids(chosen: _Chosen) -> Iterator[ConfigError]:
                 yield ConfigError(
                     key, "subnet managers are InfiniBand's, which this fabric does not run", "leave it out"
                 )
+        if chosen["nic.rc_recovery"] == "out_of_order":
+            what = "out_of_order places packets of InfiniBand, which this fabric does not run"
+            yield ConfigError("nic.rc_recovery", what, "nic.rc_recovery: selective, or nic.rc_path: lid")
         return
     for key, value in parts.items():
         if chosen[key] != value:
@@ -116,7 +119,7 @@ def _lids(chosen: _Chosen) -> Iterator[ConfigError]:
             yield ConfigError(key if key in chosen.said else there[0], what, f"{key}: {value}")
     if chosen["nic.rc_recovery"] == "selective":
         what = "selective is an extension of RoCE's packets, and nic.rc_path lid sends InfiniBand's"
-        yield ConfigError("nic.rc_recovery", what, "nic.rc_recovery: go_back_n")
+        yield ConfigError("nic.rc_recovery", what, "nic.rc_recovery: out_of_order, or go_back_n")
     yield from _manager(chosen)
     if chosen["nic.cc"] != "none":
         where = "nic.cc" if "nic.cc" in chosen.said else "nic.rc_path"

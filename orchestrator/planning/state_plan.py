@@ -108,7 +108,7 @@ def _of_uet(knobs: NicSettings, planes: int, qps: int) -> dict[str, Any]:
 def _by_psns(knobs: NicSettings) -> list[dict[str, Any]]:
     """On-chip bytes of one RC QP: a row per recovery, a column per number of packets that may be out."""
     rows = []
-    for recovery in ("go_back_n", "selective"):
+    for recovery in ("go_back_n", "selective", "out_of_order"):
         row: dict[str, Any] = {"recovery": recovery}
         for psns in PSNS:
             other = replace(knobs, rc_recovery=recovery, rc_psns_max=psns)

@@ -38,7 +38,7 @@ KNOBS: Final[Mapping[str, Knob]] = {
     "roce-no-pfc": Knob("switch", "data", (8.0, 32.0, 96.0), 32.0),
     "roce-pfc-only": Knob("switch", "pfc_alpha_shift", (1, 3, 6), 3),
     "ib": Knob("switch", "vl_blocks", (256, 1_024, 2_047), 1_024),
-    "ib-adaptive": Knob("switch", "adaptive", ("off", "flowlet", "packet"), "flowlet"),
+    "ib-adaptive": Knob("switch", "adaptive", ("off", "flowlet", "packet"), "packet"),
     "uet": Knob("", "evs_per_qp", (4, 16, 128), 128),
     "uet-rccc": Knob("nic", "uet_speculation_ppt", (0, 1_500, 4_000), 1_500),
     "uet-both": Knob("nic", "uet_speculation_ppt", (0, 1_500, 4_000), 1_500),

@@ -72,6 +72,15 @@ LID = (
         _of(SWITCH, "adaptive", "flowlet_ns"),
     ),
     Choice(
+        "How a NIC places packets of InfiniBand that come in any order",
+        UNKNOWN,
+        "Makers say that it does, for switches that choose a way packet by packet, and not how a packet says where it "
+        "belongs. Here each packet of a message is a WRITE Only with its own RETH, the last one marked by the "
+        "solicited-event bit, so that stock dissectors read them. A packet is asked for when one behind it has waited "
+        "`rc_reorder_ns`, again after as long and a round trip, `rc_retry_cnt` + 1 times, and is sent alone.",
+        _of(NIC, "rc_reorder_ns"),
+    ),
+    Choice(
         "What an InfiniBand switch does about a dead up-link",
         OPTION,
         "Nothing until the tables change. With SHIELD's first part a T0 leaves it out a millisecond later, and flows "

@@ -30,7 +30,8 @@ FOLDERS: Final[dict[str, str]] = {
         sack sack_spans search_rounds skip_timer transport
         """,
     "nicd/core/rc": """
-        dcqcn lid_ways notification posted qp rc_stats requestor responder selective selective_responder transport ways
+        dcqcn lid_ways notification out_of_order posted qp rc_stats requestor responder selective selective_responder
+        transport ways
         """,
     "nicd/core/uet": """
         contexts credits entropy initiator outstanding oversubscribed peer planes qp refusals silence target transport

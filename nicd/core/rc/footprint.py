@@ -2,7 +2,8 @@
 
 Owns widths and sums, and looks at no NIC; `nicd.core.rc.state_report` counts what a NIC really holds. An RC QP keeps to
 one path, shares nothing with others, and with go-back-N has no table at all: what is out follows from two PSNs, and
-what came early is dropped. Selective recovery has a record per packet that is out and per packet that came early.
+what came early is dropped. Selective recovery has a record per packet that is out and per packet that came early,
+placement in any order only the latter.
 
 Published figures of such a context are 256 to 512 bytes. The fields here are fewer: those of this emulator, without
 page tables, protection domains and completion queues. So a slot on the chip is `CONTEXT_BYTES`, and with selective
@@ -92,7 +93,7 @@ EARLY: Final = (
     Width("length", LENGTH_BITS, "of its message, the same in all its packets"),
     Width("immediate", 32, "on the wire"),
 )
-"""Selective recovery: per packet that is placed and waits for its turn."""
+"""Selective recovery, placement in any order: per packet that is placed and waits for its turn."""
 
 ON_CHIP: Final = ("qp_context", "path", "reaction_point", "inflight", "early")
 """Pieces of a QP that a NIC needs for every packet; `work_queue` stays with the host."""
@@ -110,9 +111,10 @@ class RcCounts:
 
 def limits_of(knobs: NicSettings) -> RcCounts:
     """A QP with every table full."""
-    psns = knobs.rc_psns_max if knobs.rc_recovery == "selective" else 0
+    sent = knobs.rc_psns_max if knobs.rc_recovery == "selective" else 0
+    kept = knobs.rc_psns_max if knobs.rc_recovery in ("selective", "out_of_order") else 0
     # A packet that is expected next never waits.
-    return RcCounts(psns, max(0, psns - 1), knobs.work_requests_max)
+    return RcCounts(sent, max(0, kept - 1), knobs.work_requests_max)
 
 
 def within(counts: RcCounts, bounds: RcCounts) -> list[str]:

@@ -17,6 +17,7 @@ from nicd.core.rc.dcqcn import Pace, ReactionPoint
 from nicd.core.rc.dcqcn_profile import DcqcnFigures
 from nicd.core.rc.lid_ways import LidWays
 from nicd.core.rc.notification import NotificationPoint
+from nicd.core.rc.out_of_order import OutOfOrderRequestor, OutOfOrderResponder
 from nicd.core.rc.rc_stats import RcStats
 from nicd.core.rc.requestor import Requestor
 from nicd.core.rc.responder import Responder
@@ -27,6 +28,11 @@ from nicd.core.scheduler import Sender
 from nicd.core.timers import Timer
 
 _MESSAGE_MAX: Final = (1 << 32) - 1
+_HALVES: Final[dict[str, tuple[type[Requestor], type[Responder]]]] = {
+    "selective": (SelectiveRequestor, SelectiveResponder),
+    "out_of_order": (OutOfOrderRequestor, OutOfOrderResponder),
+}
+"""What sends and what receives, by `rc_recovery`; all others go back."""
 
 
 class RcLink(Sender):
@@ -62,7 +68,7 @@ class RcLink(Sender):
         window = settings.rc_window_bytes
         if selective and not window:
             window = selective_window(line_bps, settings.base_rtt_ns, settings.mtu_bytes, settings.rc_ack_every)
-        send, receive = (SelectiveRequestor, SelectiveResponder) if selective else (Requestor, Responder)
+        send, receive = _HALVES.get(settings.rc_recovery, (Requestor, Responder))
         self.requestor = send(self, board, rc, self.ways.data(), self.windows, request.psn_send, window)
         self.responder = receive(self, board, rc, self.ways, request.psn_receive)
 

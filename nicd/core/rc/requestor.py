@@ -235,20 +235,8 @@ class Requestor:
 
     def _build(self, now: Instant, psn: int, message: Posted, ask: bool) -> bytearray:
         """The packet `psn` of a message, counted as sent at `now`."""
-        mtu = self._mtu
-        offset = (psn - message.psn_first) * mtu
-        size = message.length - offset
-        imm: int | None = None
-        if size > mtu:
-            size = mtu
-            opcode = RC_WRITE_MIDDLE if offset else RC_WRITE_FIRST
-        else:
-            imm = message.imm
-            opcode = _LAST_OPCODES[offset > 0][imm is not None]
-        packet = self._template.make(
-            opcode, psn & PSN_MASK, message.view[offset : offset + size], message.remote_va + offset, message.r_key,
-            message.length, ask, imm,
-        )  # fmt: skip
+        size = min(self._mtu, message.length - (psn - message.psn_first) * self._mtu)
+        packet = self._packet(psn, message, ask)
         stats = self._stats
         stats.data_packets += 1
         stats.payload_bytes += size
@@ -263,6 +251,19 @@ class Requestor:
         if pace.slowed:
             pace.sent(now, len(packet) + OVERHEAD_BYTES)
         return packet
+
+    def _packet(self, psn: int, message: Posted, ask: bool) -> bytearray:
+        """The bytes of the packet `psn` of a message."""
+        offset = (psn - message.psn_first) * self._mtu
+        size = min(self._mtu, message.length - offset)
+        imm = message.imm if psn == message.psn_last else None
+        opcode = RC_WRITE_MIDDLE if offset else RC_WRITE_FIRST
+        if psn == message.psn_last:
+            opcode = _LAST_OPCODES[offset > 0][imm is not None]
+        return self._template.make(
+            opcode, psn & PSN_MASK, message.view[offset : offset + size], message.remote_va + offset, message.r_key,
+            message.length, ask, imm,
+        )  # fmt: skip
 
     # -- acknowledgements
 
@@ -285,8 +286,12 @@ class Requestor:
         if syndrome > NAK_SEQUENCE:
             self._qp.fail(now, STATUS_REMOTE_INVALID, "remote_invalid_request")
         elif syndrome == NAK_SEQUENCE:
-            self._go_back(now, first, NACK)
+            self._asked(now, first)
         return True
+
+    def _asked(self, now: Instant, psn: int) -> None:
+        """The peer misses this packet, and has dropped all that came behind it."""
+        self._go_back(now, psn, NACK)
 
     def was_sent(self, psn24: int) -> bool:
         """Whether a packet with that PSN may be in flight. A refusal of an earlier QP's must not end this one."""

@@ -78,6 +78,12 @@ BAD: tuple[tuple[Topology, str, str, str], ...] = (
     (topology({**LID, "rc_path": "ecmp"}, LFT), "nic.rc_path", "is no part", "nic.rc_path: lid"),
     (topology(switch=LFT), "switch.forwarding", "nic.transport mrc is no part", "nic.transport: rc"),
     (topology({**LID, "rc_recovery": "selective"}, LFT), "nic.rc_recovery", "RoCE's", "go_back_n"),
+    (
+        topology({"transport": "rc", "rc_recovery": "out_of_order"}, {"forwarding": "ecmp"}),
+        "nic.rc_recovery",
+        "InfiniBand",
+        "selective",
+    ),
     (topology({**LID, "cc": "dcqcn"}, LFT), "nic.cc", "notifications", "nic.cc: none"),
     (topology({"cc": "dcqcn"}), "nic.cc", "a congestion control of its own", "nic.transport: rc"),
     (topology(RC, {**ECMP, "ecn": False}), "switch.ecn", "by marks alone", "nic.cc: none"),
