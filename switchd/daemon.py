@@ -30,6 +30,7 @@ from switchd.core.commands import (
     SetHeadroom,
     SetImpairment,
     SetRouting,
+    SetSession,
     SetTrim,
 )
 from switchd.core.routing.summary import route_rows, session_rows
@@ -68,6 +69,7 @@ class SwitchDaemon(Daemon):
             SetHash,
             SetRouting,
             ResetSession,
+            SetSession,
         ]
     )
 

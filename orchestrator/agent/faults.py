@@ -17,7 +17,7 @@ from mrcfabric.units import NEVER, Instant
 from orchestrator.agent.leases import Held, Leases
 from orchestrator.client import bodies
 from orchestrator.fabric.launched import LaunchedFabric
-from orchestrator.faults.checks import figures_of
+from orchestrator.faults.checks import WINDOWS_MAX, figures_of
 from orchestrator.faults.fault import Fault, Window
 from orchestrator.faults.kinds import KINDS, nearest_kind
 from orchestrator.faults.selectors import Selector, select
@@ -50,8 +50,8 @@ class FaultRequests:
     async def add(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Inject a fault described by `kind`, `selector` and `figures`; returns its record.
 
-        Optional: `at_ns` (default: soon), `for_ns` (default: until healed), `id`, `owner`, `ttl_s`, and `seed` for what
-        the selector leaves to chance.
+        Optional: `at_ns` (default: soon), `for_ns` (default: until healed), `every_ns` and `times` (again so often),
+        `id`, `owner`, `ttl_s`, and `seed` for what the selector leaves to chance.
         """
         fabric, kind = self._fabric, body.get("kind")
         if not isinstance(kind, str) or kind not in KINDS:
@@ -63,10 +63,12 @@ class FaultRequests:
         targets = select(fabric.topology, kind, selector, rng, fabric.host_map)
         figures = figures_of(fabric.topology, kind, bodies.table(body, "figures", {}))
         at_ns, for_ns = bodies.whole(body, "at_ns", 1), bodies.whole(body, "for_ns", 1)
+        every_ns, times = _repeated(body, for_ns)
 
         def beginning(start_ns: Instant) -> Fault:
-            window = Window(start_ns, NEVER if for_ns is None else start_ns + for_ns, figures)
-            return Fault(fault_id, kind, targets, (window,), owner)
+            starts = [start_ns + turn * every_ns for turn in range(times)]
+            windows = tuple(Window(at, NEVER if for_ns is None else at + for_ns, figures) for at in starts)
+            return Fault(fault_id, kind, targets, windows, owner)
 
         async def inject() -> Fault:
             return await (fabric.inject_soon(beginning) if at_ns is None else fabric.inject(beginning(at_ns)))
@@ -196,3 +198,17 @@ class FaultRequests:
     def _next_id(self) -> str:
         taken = self._ids()
         return next(name for number in self._numbers if (name := f"f{number}") not in taken)
+
+
+def _repeated(body: Mapping[str, Any], for_ns: int | None) -> tuple[int, int]:
+    """From one window to the next, and how many there are. Raises ConfigError."""
+    every_ns, times = bodies.whole(body, "every_ns", 1), bodies.whole(body, "times", 1)
+    if every_ns is None and times is None:
+        return 0, 1
+    if every_ns is None or times is None or for_ns is None:
+        raise ConfigError("every", "what comes again needs for, every and times", "--for 1s --every 2s --times 5")
+    if for_ns > every_ns:
+        raise ConfigError("every", f"comes after {every_ns} ns, before the {for_ns} ns that it lasts are over")
+    if times > WINDOWS_MAX:
+        raise ConfigError("times", f"{times} is too often", f"1..{WINDOWS_MAX}")
+    return every_ns, times

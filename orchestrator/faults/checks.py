@@ -20,7 +20,7 @@ from mrcfabric.wire.entropy import EV_MAX
 from mrcfabric.wire.layout import PSN_MASK
 from orchestrator.faults import headroom
 from orchestrator.faults.fault import ID_CHARS_MAX, Fault, Figure
-from orchestrator.faults.kinds import ABOUT_HOSTS, KINDS, Target, nearest_kind, no_hosts, struck
+from orchestrator.faults.kinds import ABOUT_HOSTS, KINDS, OF_SESSIONS, Target, nearest_kind, no_hosts, struck
 from orchestrator.faults.selectors import nic_port
 from orchestrator.planning.abilities import has_usids, need_mrc, transport_of
 
@@ -52,6 +52,7 @@ _BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
     "headroom_bytes": (0, 1 << 40),
     "of_exact_ppm": (1, PPM),
     "port": (0, 1 << 16),
+    "factor": (1, 1_000_000),
 }
 
 
@@ -91,6 +92,9 @@ def check_part(topology: Topology, kind: str, part: str) -> None:
     _NAMED[struck(kind)](topology, part)
     if kind == "t0_down" and topology.parse_node(part).tier != "t0":
         raise ConfigError(part, "is no T0", "switch_crash takes any switch")
+    if kind in OF_SESSIONS and (">" in part or part.startswith("h")):
+        hint = "sessions are between switches and have no direction: p0-t0-0~p0-t1-0"
+        raise ConfigError(part, "has no session of its own", hint)
 
 
 def ways(topology: Topology, target: str) -> tuple[tuple[str, int], ...]:
@@ -135,6 +139,9 @@ def _checked(topology: Topology, kind: str, name: str, value: Figure) -> Figure:
     if name == "towards":
         if value not in headroom.TOWARDS:
             raise ConfigError(where, f"{shown(str(value))} will not do", ", ".join(headroom.TOWARDS))
+        return value
+    if name == "nic":
+        topology.nic_index(str(value))
         return value
     if name == "usid" and isinstance(value, str):
         return topology.own_usid(value)

@@ -17,6 +17,7 @@ from mrcfabric.wire.layout import PSN_MASK
 from orchestrator.faults import headroom
 from orchestrator.faults.checks import figures_of, ways
 from orchestrator.faults.fault import Figure
+from orchestrator.faults.kinds import OF_SESSIONS
 from orchestrator.faults.selectors import nic_port
 
 
@@ -58,6 +59,10 @@ class Aspect(IntEnum):
     """A NIC: False while its subnet managers are dead."""
     MANAGER_PACE = 12
     """A NIC: how long its subnet managers take over each answer, in nanoseconds."""
+    ROUTING = 13
+    """A switch: what is wrong with its routing core, as arguments of `set_routing`; empty: nothing."""
+    SESSION = 14
+    """A switch's port: False while the routing session over it is shut down."""
 
 
 class Spot(NamedTuple):
@@ -87,6 +92,8 @@ WHOLE: Final[Mapping[Aspect, Any]] = {
     Aspect.HASH: False,
     Aspect.MANAGER: True,
     Aspect.MANAGER_PACE: 0,
+    Aspect.ROUTING: {},
+    Aspect.SESSION: True,
 }
 """The state of each aspect without faults. Every life of a node begins with it."""
 TOLD_WHOLE: Final = frozenset({Aspect.CONTROL, Aspect.PACE})
@@ -107,17 +114,14 @@ def effects(topology: Topology, kind: str, struck: Sequence[str], given: Mapping
         if kind in _ON_LINKS:
             impairment = _ON_LINKS[kind](figures)
             found.update({Spot(node, Aspect.IMPAIRMENT, port): impairment for node, port in ways(topology, target)})
+        elif kind in OF_SESSIONS:
+            found.update({Spot(node, Aspect.SESSION, port): False for node, port in ways(topology, target)})
         elif kind == "nic_port_down":
             found.update(_dark(topology, *nic_port(topology, target)))
-        elif kind == "pause_storm":
-            nic, port = nic_port(topology, target)
-            found[Spot(nic, Aspect.STORM, port)] = True
-        elif kind == "slow_receiver":
-            found[Spot(target, Aspect.RECEIVE_RATE)] = dict(figures)
-        elif kind == "manager_down":
-            found[Spot(target, Aspect.MANAGER)] = False
-        elif kind == "manager_slow":
-            found[Spot(target, Aspect.MANAGER_PACE)] = figures["delay_ns"]
+        elif kind in _ON_NICS:
+            aspect, state = _ON_NICS[kind](figures)
+            nic, port = nic_port(topology, target) if ":" in target else (target, -1)
+            found[Spot(nic, aspect, port)] = state
         elif kind == "plane_down":
             for nic in topology.nic_names():
                 found.update(_dark(topology, nic, int(target)))
@@ -173,11 +177,26 @@ _ON_LINKS: Final[Mapping[str, Callable[[_Figures], Impairment]]] = {
     "host_partition": lambda figures: _DARK,
 }
 
+_ON_NICS: Final[Mapping[str, Callable[[_Figures], tuple[Aspect, Any]]]] = {
+    "pause_storm": lambda figures: (Aspect.STORM, True),
+    "slow_receiver": lambda figures: (Aspect.RECEIVE_RATE, dict(figures)),
+    "manager_down": lambda figures: (Aspect.MANAGER, False),
+    "manager_slow": lambda figures: (Aspect.MANAGER_PACE, figures["delay_ns"]),
+}
+"""Of a NIC as a whole, or of the port that the target names."""
+
 _ON_SWITCHES: Final[Mapping[str, Callable[[_Figures], tuple[Aspect, Any]]]] = {
     "switch_freeze": lambda figures: (Aspect.FORWARDING, False),
     "ecn_misconfigured": lambda figures: (Aspect.ECN, dict(figures)),
     "trimming_off": lambda figures: (Aspect.TRIM, False),
     "polarised_hash": lambda figures: (Aspect.HASH, True),
+    "routing_hang": lambda figures: (Aspect.ROUTING, {"hung": True}),
+    "slow_routing": lambda figures: (Aspect.ROUTING, {"slower": figures["factor"]}),
+    "fib_stuck": lambda figures: (Aspect.ROUTING, {"stuck": True}),
+    "stuck_route": lambda figures: (Aspect.ROUTING, {"zombies": [figures["nic"]]}),
+    "route_leak": lambda figures: (Aspect.ROUTING, {"leaked": [figures["nic"]]}),
+    "withdrawal_storm": lambda figures: (Aspect.ROUTING, {"withdrawn": True}),
+    "graceful_shutdown": lambda figures: (Aspect.ROUTING, {"shutdown": True}),
 }
 
 
@@ -185,8 +204,9 @@ def composed(aspect: Aspect, states: Sequence[Any]) -> Any:
     """The state that several faults together give one spot; `states` in the order in which they were injected.
 
     Impairments combine as `Impairment.merged` says. Of wrong marking thresholds the latest wins, but a fault that turns
-    marks off wins over all. The slowest receiver and the slowest manager win, and so does the smallest headroom. A
-    daemon's pace follows from all windows that it is told (`mrcfabric.brake`).
+    marks off wins over all. What is wrong with a routing core adds up, and the slowest pace wins, as do the slowest
+    receiver, the slowest manager and the smallest headroom. A daemon's pace follows from all windows that it is told
+    (`mrcfabric.brake`).
     """
     if not states:
         return WHOLE[aspect]
@@ -198,9 +218,23 @@ def composed(aspect: Aspect, states: Sequence[Any]) -> Any:
         return min(states)
     if aspect is Aspect.MANAGER_PACE:
         return max(states)
+    if aspect is Aspect.ROUTING:
+        return _all_of(states)
     if aspect is Aspect.ECN:
         return next((state for state in states if state["off"]), states[-1])
     return states[0]
+
+
+def _all_of(states: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What is wrong with a routing core that several faults act on: the slowest pace, every name, every flag."""
+    found: dict[str, Any] = {}
+    for state in states:
+        for key, value in state.items():
+            if isinstance(value, list):
+                found[key] = sorted({*found.get(key, ()), *value})
+            else:
+                found[key] = max(value, found.get(key, value))
+    return found
 
 
 def order(spot: Spot, state: Any, at_ns: Instant) -> Stamped:
@@ -229,4 +263,6 @@ _ORDERS: Final[Mapping[Aspect, Callable[[int, Any], tuple[str, dict[str, Any]]]]
     Aspect.HASH: lambda port, state: ("set_hash", {"common": state}),
     Aspect.MANAGER: lambda port, state: ("set_manager", {"on": state}),
     Aspect.MANAGER_PACE: lambda port, state: ("set_manager_pace", {"delay_ns": state}),
+    Aspect.ROUTING: lambda port, state: ("set_routing", state),
+    Aspect.SESSION: lambda port, state: ("set_session", {"port": port, "down": not state}),
 }

@@ -54,6 +54,8 @@ class Kind:
     figures: Mapping[str, FigureKind] = field(default_factory=dict)
     parts: Target | None = None
     """Which parts of the fabric a host fault is expanded into; None: the kind acts on its targets themselves."""
+    flaps: bool = False
+    """Whether a timetable gives it a period and a share of that."""
 
 
 def _share(default: int, meaning: str) -> dict[str, FigureKind]:
@@ -61,6 +63,7 @@ def _share(default: int, meaning: str) -> dict[str, FigureKind]:
 
 
 _WHOLE = 1_000_000
+_STATIC = " Without effect under switch.routing: static."
 _EACH = "Packets that meet the fault, per million, drawn one by one (Toxiproxy's toxicity)."
 
 KINDS: Mapping[str, Kind] = {
@@ -69,7 +72,7 @@ KINDS: Mapping[str, Kind] = {
         "Every packet is lost in silence. A cable cut both ways takes the carrier of a NIC's port with it; "
         "one direction alone leaves it.",
     ),
-    "flap": Kind(Target.LINK, "link_down again and again: its windows are the times without the link."),
+    "flap": Kind(Target.LINK, "link_down again and again: its windows are the times without the link.", flaps=True),
     "optic": Kind(Target.LINK, "A transceiver that carries several links: all of them link_down at once."),
     "loss": Kind(
         Target.LINK,
@@ -185,6 +188,53 @@ KINDS: Mapping[str, Kind] = {
         "The NIC's subnet managers take long over each answer and trap. Without effect where none runs.",
         {"delay_ns": FigureKind(10_000_000, "How long, one after another.")},
     ),
+    "routing_hang": Kind(
+        Target.SWITCH,
+        "The routing core hangs: it hears, says and decides nothing, while its switch forwards as before." + _STATIC,
+    ),
+    "slow_routing": Kind(
+        Target.SWITCH,
+        "The processor of the routing core takes longer over everything." + _STATIC,
+        {"factor": FigureKind(100, "How many times longer.")},
+    ),
+    "fib_stuck": Kind(
+        Target.SWITCH,
+        "What the routing core writes changes nothing in the table by which packets are forwarded, and it believes "
+        "that it does; a port whose neighbour is lost leaves the groups all the same." + _STATIC,
+    ),
+    "stuck_route": Kind(
+        Target.SWITCH,
+        "The switch keeps its routes to the prefix of a NIC, and goes on telling of them, whatever its neighbours take "
+        "back or tell anew." + _STATIC,
+        {"nic": FigureKind(None, "The NIC, by its name.", required=True)},
+    ),
+    "route_leak": Kind(
+        Target.SWITCH,
+        "The switch tells its neighbours that the prefix of a NIC is its own, as far as it knows that prefix."
+        + _STATIC,
+        {"nic": FigureKind(None, "The NIC, by its name.", required=True)},
+    ),
+    "withdrawal_storm": Kind(
+        Target.SWITCH,
+        "The switch takes back all that it has told its neighbours, and tells it anew, again and again: in its windows "
+        "it has told nothing." + _STATIC,
+        flaps=True,
+    ),
+    "session_down": Kind(
+        Target.LINK,
+        "The session between two switches is shut down at both ends; the link carries packets. A short one is a reset."
+        + _STATIC,
+    ),
+    "session_flap": Kind(
+        Target.LINK,
+        "session_down again and again: its windows are the times without the session." + _STATIC,
+        flaps=True,
+    ),
+    "graceful_shutdown": Kind(
+        Target.SWITCH,
+        "No fault, but what an operator does before maintenance: the switch asks its neighbours to prefer others "
+        "(RFC 8326), and forwards what still comes." + _STATIC,
+    ),
     "control_cut": Kind(
         Target.NODE, "The daemon hears nobody and answers nobody on its control channel; data flow as ever."
     ),
@@ -210,6 +260,10 @@ KINDS: Mapping[str, Kind] = {
         parts=Target.NODE,
     ),
 }
+OF_ROUTING: Final = frozenset(name for name, kind in KINDS.items() if kind.meaning.endswith(_STATIC))
+"""Kinds that act on routing cores, of which there are none under `switch.routing: static`."""
+OF_SESSIONS: Final = frozenset({"session_down", "session_flap"})
+"""Kinds that act on links between switches alone."""
 ABOUT_HOSTS: Final = frozenset(name for name, kind in KINDS.items() if kind.parts is not None)
 """Kinds of host faults: they need a fabric whose nodes are placed on hosts."""
 

@@ -15,7 +15,7 @@ from mrcfabric.rng import Rng
 from mrcfabric.topology import Topology
 from orchestrator.faults.globs import is_plain, matcher
 from orchestrator.faults.host_map import ONE_HOST, HostMap
-from orchestrator.faults.kinds import ABOUT_HOSTS, KINDS, Target, nearest_kind, no_hosts
+from orchestrator.faults.kinds import ABOUT_HOSTS, KINDS, OF_SESSIONS, Target, nearest_kind, no_hosts
 
 Mode: TypeAlias = Literal["one", "all", "fixed", "fixed-percent", "random-max-percent"]
 Direction: TypeAlias = Literal["both", "up", "down"]
@@ -147,6 +147,8 @@ def select(
         found = list(_MATCHING[target](topology, selector))
     if kind == "t0_down":
         found = [name for name in found if topology.parse_node(name).tier == "t0"]
+    if kind in OF_SESSIONS:
+        found = [name for name in found if not name.startswith("h")]
     if not found:
         raise ConfigError("selector", f"nothing in fabric {topology.name} is meant by it", _wanted(target))
     chosen = _chosen(found, selector, rng)

@@ -25,9 +25,10 @@ SECTIONS: Final[Mapping[str, str]] = {
     # IEEE 802.1Q 36: priority-based flow control.
     "pause_begun": "IEEE 802.1Q 36",
     "pause_ended": "IEEE 802.1Q 36",
-    # RFC 4271 8.2: states of a session; RFC 2439 4.2: routes that flap.
+    # RFC 4271 8.2: states of a session; 4.3: updates; RFC 2439 4.2: routes that flap.
     "routing_session": "RFC 4271 8.2",
     "route_damped": "RFC 2439 4.2",
+    "routes_heard": "RFC 4271 4.3",
     # RFC 2992: equal-cost multipath, what a change of the group does to flows.
     "ecmp_member": "RFC 2992",
 }
@@ -57,6 +58,8 @@ _OF_PEERS: Final[Mapping[str, str]] = {
     "watchdog_restored": "no more pauses by {peer}",
 }
 """Causes of events whose port says who is meant."""
+_OF_PORTS: Final = frozenset({"routing_session", "routes_heard", "route_damped", "fib_repaired"})
+"""Events of a routing core that are about the neighbour of a port."""
 _CAUSES: Final = ("cause", "reason", "status", "why", "fault", "how")
 """Keys that say why something happened; the first one present is used."""
 
@@ -81,11 +84,11 @@ def of_nic(
     if event["kind"] in _OF_PEERS and event["port"] < len(peers):
         line["peer"] = peers[event["port"]]
         line["cause"] = _OF_PEERS[event["kind"]].format(peer=line["peer"])
-    elif event["kind"] == "routing_session":
+    elif event["kind"] in _OF_PORTS:
         if event["port"] < len(peers):
             line["peer"] = peers[event["port"]]
         # RFC 5880 6.8: elements of procedure.
-        line["section"] = "RFC 5880 6.8" if event["protocol"] == "bfd" else ""
+        line["section"] = "RFC 5880 6.8" if event.get("protocol") == "bfd" else ""
     elif event["kind"] == "ecmp_member":
         line["cause"] = "carrier"
     if event["kind"] in ("port_change", "peer_port_change"):

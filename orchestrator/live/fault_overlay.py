@@ -92,6 +92,8 @@ class OverlayMaker:
                 now: LinkState = "up" if figures is None else _state(state)
                 if _GRAVITY[now] >= _GRAVITY[links.get(link, "up")]:
                     links[link] = now
+            elif spot.aspect is Aspect.SESSION:
+                links[topology.ports(spot.node)[spot.port].link] = "up"
         return _Harm(nodes, links)
 
 

@@ -40,6 +40,16 @@ def hashes(topology: Topology) -> bool:
     return topology.switch.get("forwarding") == "ecmp"
 
 
+def routes(topology: Topology) -> bool:
+    """Whether switches route for themselves."""
+    return topology.switch.get("routing") == "bgp"
+
+
+def manages(topology: Topology) -> bool:
+    """Whether subnet managers run on NICs."""
+    return bool(topology.nic.get("sm_nics"))
+
+
 def trims(topology: Topology) -> bool:
     """Whether any port of a switch cuts packets that find its queue full."""
     given = topology.switch

@@ -8,7 +8,8 @@ counts as not tried. Pure: who calls has asked the nodes.
     of a NIC's port  these, and what the NIC sent meanwhile by the ports that it was left with
     of a dead node   packets that its neighbours sent into it; if those are NICs, all that they sent meanwhile
     of a switch      packets that a frozen one lost, or one with too little headroom; that came to one that marks or
-                     trims wrongly, if it does so; that a polarised one sent by its hash
+                     trims wrongly, if it does so; that a polarised one sent by its hash; that came to one whose
+                     routing core is in trouble, or that has a session shut down
 
 Counters of nodes are cumulative. Faults that bite in one place between the same two readings share what was counted.
 """
@@ -22,7 +23,7 @@ from orchestrator.faults.checks import DEADLY
 from orchestrator.faults.effects import Aspect, effects
 from orchestrator.faults.fault import Fault
 from orchestrator.measures.recording import Injected
-from orchestrator.planning.abilities import marks, trims
+from orchestrator.planning.abilities import marks, routes, trims
 
 Counts: TypeAlias = Mapping[str, int]
 Place: TypeAlias = tuple[str, str]
@@ -32,7 +33,9 @@ _WITHOUT_TRAFFIC: Final = frozenset({"control_cut", "host_slow", "manager_down",
 """Kinds that concern no packet of the fabric."""
 _OF_SWITCHES: Final = frozenset({"drops.frozen", "drops.pfc_headroom", "hashed", "received"})
 """Counters of a switch as a whole."""
-_TAKEN_AWAY: Final[Mapping[Aspect, Callable[[Topology], bool]]] = {Aspect.ECN: marks, Aspect.TRIM: trims}
+_TAKEN_AWAY: Final[Mapping[Aspect, Callable[[Topology], bool]]] = {
+    Aspect.ECN: marks, Aspect.TRIM: trims, Aspect.ROUTING: routes, Aspect.SESSION: routes,
+}  # fmt: skip
 """What a fault takes from a switch, and whether the switches of a fabric have it."""
 
 

@@ -125,7 +125,7 @@ def checked_length(site: Site, spot: Spot, entry: Any) -> int | None:
         raise (spot / "for").wrong(f"a {kind} has no end", _ENDLESS[kind])
     if lasting_ns is None and kind in _ENDING:
         raise spot.wrong(f"a {kind} needs an end", f"for: {_ENDING[kind]}")
-    if lasting_ns is None and kind == "flap" and entry.count is None:
+    if lasting_ns is None and KINDS[kind].flaps and entry.count is None:
         raise spot.wrong("flaps without an end", "for: 100rtt, or count: 5")
     return lasting_ns
 
@@ -143,7 +143,7 @@ def _every(site: Site, spot: Spot, entry: Any, lasting_ns: int | None) -> int | 
         raise (spot / "every").wrong("cannot stand beside when", "times says how often a condition may start it")
     if every_ns == 0:
         raise (spot / "every").wrong("a repetition after no time")
-    if entry.turns == "same" and (lasting_ns is None or lasting_ns > every_ns) and entry.fault != "flap":
+    if entry.turns == "same" and (lasting_ns is None or lasting_ns > every_ns) and not KINDS[entry.fault].flaps:
         hint = f"for: at most {entry.every}, or turns: next for other targets each time"
         raise (spot / "every").wrong("the same targets are to break again before they are healed", hint)
     return every_ns
@@ -284,7 +284,7 @@ def _windows(site: Site, spot: Spot, entry: Any, starts: Sequence[int], lasting_
 def windows_of(site: Site, spot: Spot, entry: Any, start_ns: int, lasting_ns: int | None, rng: Rng) -> list[Window]:
     """The windows of one repetition of an entry. Raises ConfigError, TooManyError."""
     figures = figures_of(site, spot, entry)
-    if entry.fault == "flap":
+    if KINDS[entry.fault].flaps:
         return timing.flaps(start_ns, lasting_ns, figures, _flap(site, spot, entry), rng)
     if (slope := getattr(entry, "ramp", None)) is not None:
         return timing.ramp(start_ns, lasting_ns, figures, _slope(site, spot / "ramp", slope, figures, lasting_ns))

@@ -262,7 +262,8 @@ FLAP_FIELDS: Final[list[Any]] = [
     (
         "duty",
         Annotated[
-            Annotated[float, Meta(gt=0, lt=1)] | Percent, Meta(description="The share of a period without the link.")
+            Annotated[float, Meta(gt=0, lt=1)] | Percent,
+            Meta(description="Which share of a period it takes."),
         ],
         0.5,
     ),
@@ -308,7 +309,7 @@ def _fault_fields(kind: str) -> list[Any]:
         fields.append(("direction", Direction, "both"))
     if kind == "nth_packet":
         fields += PACKET_FIELDS
-    return fields + (FLAP_FIELDS if kind == "flap" else [])
+    return fields + (FLAP_FIELDS if KINDS[kind].flaps else [])
 
 
 def _ramp_fields(kind: str) -> list[Any]:

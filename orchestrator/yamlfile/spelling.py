@@ -123,6 +123,8 @@ def written_type(figure: str, default: Any) -> Any:
         return PLAIN | Annotated[str, Meta(min_length=1, max_length=40, description="Or the switch whose it is.")]
     if isinstance(default, str):
         return str
+    if figure == "nic":
+        return Annotated[str, Meta(min_length=1, max_length=40, description="As h003.")]
     return PLAIN
 
 

@@ -95,8 +95,9 @@ class SetRouting:
 
     `hung`: it reads, says and decides nothing. `stuck`: what it writes changes nothing in the table. `slower`: how many
     times longer its processor takes. `shutdown`: it asks neighbours to prefer others (graceful shutdown). `withdrawn`:
-    it takes back all that it has told. `leak_nic`: it says of the prefixes that cover this NIC, as far as it knows
-    them, that they are its own.
+    it takes back all that it has told. `leaked`: it says of the prefixes that cover these NICs, by name, that they are
+    its own, as far as it knows them. `zombies`: routes to the prefixes that cover these NICs are stuck, whatever
+    neighbours say of them.
     """
 
     token: int
@@ -105,7 +106,8 @@ class SetRouting:
     slower: int = 1
     shutdown: bool = False
     withdrawn: bool = False
-    leak_nic: int | None = None
+    leaked: list[str] | None = None
+    zombies: list[str] | None = None
 
 
 @dataclass(slots=True)
@@ -115,6 +117,16 @@ class ResetSession:
 
     token: int
     port: int
+
+
+@dataclass(slots=True)
+class SetSession:
+    """Keep the routing session with the neighbour of a port from being (`down`), or no longer. Nothing in a switch that
+    has no routing core."""
+
+    token: int
+    port: int
+    down: bool
 
 
 Command: TypeAlias = (
@@ -127,4 +139,5 @@ Command: TypeAlias = (
     | SetHash
     | SetRouting
     | ResetSession
+    | SetSession
 )

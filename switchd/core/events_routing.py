@@ -1,4 +1,4 @@
-"""Every event that a routing core reports: sessions, damped routes, and changes of the table.
+"""Every event that a routing core reports: sessions, what neighbours tell, damped routes, and changes of the table.
 
 `record()` is flat and can be hashed into a trace, like that of `switchd.core.events`.
 """
@@ -20,12 +20,30 @@ class SessionChange:
     up: bool
     why: str
     """Why it ended: `carrier`, `bfd`, `hold_time`, `notification`, `connection`, `error`, `reset`,
-    `silence`, `neighbor` (BFD's word for what the other end says); empty when it came up."""
+    `shutdown`, `silence`, `neighbor` (BFD's word for what the other end says); empty when it came up."""
 
     def record(self) -> dict[str, Any]:
         return {
             "at_ns": self.at_ns, "kind": "routing_session", "port": self.port, "protocol": self.protocol, "up": self.up,
             "why": self.why,
+        }  # fmt: skip
+
+
+@dataclass(slots=True)
+class RoutesHeard:
+    """A neighbour tells of routes, or takes them back; they wait for the processor."""
+
+    at_ns: Instant
+    port: int
+    reach: int
+    """Prefixes that it tells of."""
+    unreach: int
+    """Prefixes that it takes back."""
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "at_ns": self.at_ns, "kind": "routes_heard", "port": self.port, "reach": self.reach,
+            "unreach": self.unreach,
         }  # fmt: skip
 
 
@@ -84,7 +102,7 @@ class RouteDamped:
         }  # fmt: skip
 
 
-RoutingEvent: TypeAlias = SessionChange | FibWritten | FibRepaired | RouteDamped
+RoutingEvent: TypeAlias = SessionChange | RoutesHeard | FibWritten | FibRepaired | RouteDamped
 
 
 def _text(ports: tuple[int, ...]) -> str:

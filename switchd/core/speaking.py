@@ -10,14 +10,13 @@ from typing import Any
 
 from mrcfabric.egress import CONTROL
 from mrcfabric.errors import RefusedError
-from mrcfabric.naming import nic_address
+from mrcfabric.naming import nic_address, parse_name, shown
 from mrcfabric.node import Input, Transmit
-from mrcfabric.prefix import Prefix
 from mrcfabric.units import NEVER, Buffer, Instant
 from mrcfabric.wire.layout import IPV6_SIZE
 from mrcfabric.wire.link import ControlFrame
 from mrcfabric.wire.local import LINK_LOCAL, ROUTING_DSCP
-from switchd.core.commands import Command, ResetSession, SetRouting
+from switchd.core.commands import Command, ResetSession, SetRouting, SetSession
 from switchd.core.forwarding.learned import LearnedForwarding
 from switchd.core.lossless import LosslessSwitch
 from switchd.core.routed import RoutedSwitch
@@ -35,19 +34,29 @@ def is_for_switch(packet: Buffer) -> bool:
     return len(packet) >= IPV6_SIZE and packet[_DESTINATION] == LINK_LOCAL and not isinstance(packet, ControlFrame)
 
 
-def obey(router: Router, at_ns: Instant, command: SetRouting | ResetSession) -> None:
+def obey(router: Router, at_ns: Instant, command: SetRouting | ResetSession | SetSession) -> None:
     """Carry out a command that is for the routing core. Raises RefusedError."""
     if isinstance(command, ResetSession):
         router.reset(at_ns, command.port)
         return
+    if isinstance(command, SetSession):
+        router.hold_down(at_ns, command.port, command.down)
+        return
     if command.slower < 1:
         raise RefusedError(f"slower {command.slower} is less than 1, which is as fast as ever")
-    leaked: tuple[Prefix, ...] = ()
-    if command.leak_nic is not None:
-        address = int.from_bytes(nic_address(command.leak_nic), "big")
-        leaked = tuple(prefix for prefix in sorted(router.choices) if prefix.covers(address))
-    state = State(command.hung, command.stuck, command.slower, command.shutdown, command.withdrawn, leaked)
+    state = State(
+        command.hung, command.stuck, command.slower, command.shutdown, command.withdrawn,
+        _addresses(command.leaked), _addresses(command.zombies),
+    )  # fmt: skip
     router.set_state(at_ns, state)
+
+
+def _addresses(names: list[str] | None) -> tuple[int, ...]:
+    """The addresses of NICs. Raises RefusedError."""
+    nics = [(name, parse_name(name)) for name in names or ()]
+    if wrong := [name for name, node in nics if node is None or node.tier != "nic"]:
+        raise RefusedError(f"{shown(wrong[0])} is no NIC, as h003")
+    return tuple(int.from_bytes(nic_address(node.number), "big") for _, node in nics if node is not None)
 
 
 class SpeakingSwitch(RoutedSwitch):
@@ -102,7 +111,7 @@ class SpeakingSwitch(RoutedSwitch):
                 self.router.carrier(at_ns, egress.port, egress.impairment.up)
         self._speak(out)
 
-    def _route_by(self, at_ns: Instant, command: SetRouting | ResetSession) -> None:
+    def _route_by(self, at_ns: Instant, command: SetRouting | ResetSession | SetSession) -> None:
         obey(self.router, at_ns, command)
 
     def _speak(self, out: list[Transmit]) -> None:
@@ -153,7 +162,7 @@ class SpeakingLosslessSwitch(LosslessSwitch):
                 self.router.carrier(at_ns, egress.port, egress.impairment.up)
         self._speak(out)
 
-    def _route_by(self, at_ns: Instant, command: SetRouting | ResetSession) -> None:
+    def _route_by(self, at_ns: Instant, command: SetRouting | ResetSession | SetSession) -> None:
         obey(self.router, at_ns, command)
 
     def _speak(self, out: list[Transmit]) -> None:

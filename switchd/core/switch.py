@@ -34,6 +34,7 @@ from switchd.core.commands import (
     SetHeadroom,
     SetImpairment,
     SetRouting,
+    SetSession,
     SetTrim,
 )
 from switchd.core.endpoint import settle
@@ -264,7 +265,7 @@ class Switch:
                     self._set_headroom(egress.port, command.bytes_max)
             case SetHash():
                 self._set_hash(at_ns, command.common)
-            case SetRouting() | ResetSession():
+            case SetRouting() | ResetSession() | SetSession():
                 self._route_by(at_ns, command)
             case _:
                 assert_never(command)
@@ -283,7 +284,7 @@ class Switch:
     def _set_hash(self, at_ns: Instant, common: bool) -> None:
         """Nothing: uSIDs name the way."""
 
-    def _route_by(self, at_ns: Instant, command: SetRouting | ResetSession) -> None:
+    def _route_by(self, at_ns: Instant, command: SetRouting | ResetSession | SetSession) -> None:
         """Nothing: no routing core is here."""
 
     def _check_trim_dscp(self, dscp: int | None) -> None:

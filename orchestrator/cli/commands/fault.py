@@ -34,6 +34,10 @@ def add(
     ],
     at: AtOption = None,
     length: Annotated[str | None, typer.Option("--for", help="Fabric time, as 100us; default: until healed.")] = None,
+    every: Annotated[
+        str | None, typer.Option("--every", help="Again after that much fabric time, with --for and --times.")
+    ] = None,
+    times: Annotated[int | None, typer.Option("--times", min=1, help="How often, with --every.")] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A figure, as toxicity=1% or delay=5us.")
     ] = None,
@@ -53,6 +57,7 @@ def add(
     from mrcfabric.topology import Topology
     from orchestrator.cli.status_text import render_fault, render_length
     from orchestrator.client.agent_client import find
+    from orchestrator.faults.idle import why_idle
     from orchestrator.faults.selectors import of_words
 
     client = find(name, run_dir)
@@ -64,11 +69,15 @@ def add(
         figures=_figures(topology, kind, settings or []),
         at_ns=instant("--at", at),
         for_ns=instant("--for", length),
+        every_ns=instant("--every", every),
+        times=times,
         id=ident,
         seed=seed,
         ttl_s=wall_time("--ttl", ttl),
     )
     typer.echo(json.dumps(fault, indent=2) if as_json else render_fault(fault))
+    if (why := why_idle(topology, kind)) and not as_json:
+        typer.echo(f"  it meets nothing: {why}")
     if length is not None and not as_json:
         start_ns, end_ns = fault["windows"][0][0], fault["windows"][-1][1]
         typer.echo(f"  it lasts {render_length(end_ns - start_ns, client.post('/clock')['pace'])}")

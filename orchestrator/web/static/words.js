@@ -136,6 +136,7 @@ const HAPPENED = {
   watchdog_restored: line => `port ${line.port} class ${line.cls} obeys again`,
   ecmp_member: line => `up-link ${line.port} is ${line.up ? "in the group again" : "out of the group"}, ${line.members} left`,
   routing_session: line => `${line.protocol} with ${line.peer ?? `port ${line.port}`} is ${line.up ? "up" : "over"}`,
+  routes_heard: line => `${line.peer ?? `port ${line.port}`} tells of ${line.reach} prefixes, takes back ${line.unreach}`,
   route_damped: line => `${line.prefix} from port ${line.port} is ${line.damped ? "left out" : "used again"}`,
   fib_written: line => `${line.prefix} leads to ${line.ports || "nowhere"}, ${line.moved} of ${line.flows} flows moved`,
   fib_repaired: line =>

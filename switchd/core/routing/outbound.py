@@ -26,6 +26,8 @@ class Outbound:
 
     def __init__(self, next_hop: bytes) -> None:
         self.told: dict[Prefix, Offer] = {}
+        self.withdrawals = 0
+        """Prefixes that were taken back, over all sessions."""
         self.end_of_rib = False
         """The neighbour waits to hear that its first table is whole."""
         self._pending: dict[Prefix, Offer | None] = {}
@@ -64,6 +66,7 @@ class Outbound:
                 by_offer.setdefault(offer, []).append(prefix)
                 self.told[prefix] = offer
         self._pending = left
+        self.withdrawals += len(withdrawn)
         messages = list(bgp_update.withdrawals(withdrawn))
         for (as_path, origin, communities), prefixes in by_offer.items():
             messages += bgp_update.announcements(Attributes(as_path, self._next_hop, origin, communities), prefixes)

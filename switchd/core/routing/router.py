@@ -15,9 +15,9 @@ from mrcfabric.prefix import Prefix
 from mrcfabric.units import NEVER, Buffer, Instant
 from mrcfabric.wire import bfd, local, tcp
 from mrcfabric.wire.bgp import CEASE_BFD_DOWN, CEASE_RESET
-from mrcfabric.wire.bgp_update import GRACEFUL_SHUTDOWN, IGP, Update
+from mrcfabric.wire.bgp_update import IGP, Update
 from mrcfabric.wire.tcp import Segment
-from switchd.core.events_routing import RouteDamped, RoutingEvent, SessionChange
+from switchd.core.events_routing import RouteDamped, RoutesHeard, RoutingEvent, SessionChange
 from switchd.core.routing.config import RoutingConfig
 from switchd.core.routing.dampening import CHANGE, WITHDRAWAL, Dampening
 from switchd.core.routing.outbound import Offer, Outbound
@@ -28,6 +28,7 @@ from switchd.core.routing.trouble import OUTSIDE, State
 from switchd.core.routing.watch import Watch
 from switchd.core.routing.work import Processor, Task, Work
 from switchd.core.routing.writer import Fib, FibWriter
+from switchd.core.routing.zombies import Zombies
 
 HOP_LIMIT: Final = 1
 """Of BGP's packets, as FRR sends them to a neighbour on the same link."""
@@ -55,7 +56,7 @@ class Router:
         self._knobs = knobs
         self._timetable = Timetable()
         self.writer = FibWriter(fib, knobs, self._timetable, self.events)
-        self._dampening = Dampening(knobs) if knobs.bgp_dampening else None
+        self.dampening = Dampening(knobs) if knobs.bgp_dampening else None
         self.choices: dict[Prefix, Choice] = {}
         """What was decided of each prefix to which there is a route."""
         self._links: dict[int, bool] = {}
@@ -65,18 +66,19 @@ class Router:
         self._open: set[int] = set()
         """Ports of neighbours that are told of routes."""
         self._state = State()
+        self._zombies = Zombies()
         self._deferred: dict[Timer, None] = {}
         """Timers that expired while the core hung."""
         self._silent: dict[int, None] = {}
         """Ports whose neighbour BFD has lost meanwhile."""
         self.sessions: dict[int, Session] = {}
         self.watch = Watch(config, self._timetable, self._put, self.events, start_ns)
-        self._outbound: dict[int, Outbound] = {}
+        self.outbound: dict[int, Outbound] = {}
         self._neighbors = {neighbor.port: neighbor for neighbor in config.neighbors}
         for port, neighbor in self._neighbors.items():
             self._links[port] = self._carriers[port] = True
             self.sessions[port] = Session(config, neighbor, self, start_ns)
-            self._outbound[port] = Outbound(neighbor.own_address)
+            self.outbound[port] = Outbound(neighbor.own_address)
             # Nothing leaves at the instant at which a core begins.
             self._timetable.set(Kind.RETRY, port, start_ns + 1)
         for prefix in self.rib.own:
@@ -144,14 +146,24 @@ class Router:
             self._wake(at_ns)
         if before.stuck != state.stuck:
             self.writer.stick(at_ns, state.stuck)
+        for (port, prefix), route in self._zombies.keep(state).items():
+            if self.rib.learn(port, prefix, route):
+                self._work(at_ns, Work(Task.REUSE, port, 1, prefix=prefix))
         if before.told() != state.told():
             self._work(at_ns, Work(Task.TELL, 0, len(self.choices)))
 
     def reset(self, at_ns: Instant, port: int) -> None:
         """End the session with the neighbour of a port; it begins anew after a while. Raises RefusedError."""
+        self._named(port).restart(at_ns, "reset", CEASE_RESET)
+
+    def hold_down(self, at_ns: Instant, port: int, down: bool) -> None:
+        """Keep the session with the neighbour of a port from being, or no longer. Raises RefusedError."""
+        self._named(port).hold_down(at_ns, down, self._links[port])
+
+    def _named(self, port: int) -> Session:
         if port not in self.sessions:
             raise RefusedError(f"port {port} leads to no neighbour; {', '.join(map(str, self.sessions))} do")
-        self.sessions[port].restart(at_ns, "reset", CEASE_RESET)
+        return self.sessions[port]
 
     def _wake(self, at_ns: Instant) -> None:
         """The core goes on: it reads what has come meanwhile, then does what should have been done."""
@@ -191,12 +203,14 @@ class Router:
         """`Host.lost`."""
         self.events.append(SessionChange(at_ns, port, "bgp", False, why))
         self._open.discard(port)
-        self._outbound[port].forget()
+        self.outbound[port].forget()
         self.writer.mask(at_ns, port, True)
         self._work(at_ns, Work(Task.LOST, port, len(self.rib.prefixes_of(port))))
 
     def heard(self, at_ns: Instant, port: int, update: Update) -> None:
         """`Host.heard`."""
+        if update.reach or update.unreach:
+            self.events.append(RoutesHeard(at_ns, port, len(update.reach), len(update.unreach)))
         self._work(at_ns, Work(Task.UPDATE, port, len(update.reach) + len(update.unreach), update))
 
     # Timers.
@@ -273,28 +287,25 @@ class Router:
             elif work.task in (Task.LOST, Task.STALE):
                 stale = self._stale.pop(work.port, {})
                 for prefix in self.rib.prefixes_of(work.port) if work.task == Task.LOST else stale:
-                    self.rib.learn(work.port, prefix, None)
-                    touched[prefix] = None
+                    if not self._zombies.swallow(work.port, prefix, None):
+                        self.rib.learn(work.port, prefix, None)
+                        touched[prefix] = None
             elif work.task == Task.OPENED and self.sessions[work.port].state == ESTABLISHED:
                 self._open.add(work.port)
-                self._outbound[work.port].end_of_rib = True
+                self.outbound[work.port].end_of_rib = True
                 self._offer_all(work.port)
             elif work.task == Task.TELL:
                 for port in sorted(self._open):
                     self._offer_all(port)
             elif work.prefix is not None:
-                if work.task == Task.OWN:
-                    self._own(work.prefix, work.there)
+                if work.task == Task.OWN and work.there:
+                    self.rib.own[work.prefix] = None
+                elif work.task == Task.OWN:
+                    self.rib.own.pop(work.prefix, None)
                 touched[work.prefix] = None
         for prefix in sorted(touched):
             self._decide(at_ns, prefix)
         self._advertise_all(at_ns)
-
-    def _own(self, prefix: Prefix, there: bool) -> None:
-        if there:
-            self.rib.own[prefix] = None
-        else:
-            self.rib.own.pop(prefix, None)
 
     def _take_update(self, at_ns: Instant, port: int, update: Update, touched: dict[Prefix, None]) -> None:
         stale = self._stale.get(port, {})
@@ -316,10 +327,10 @@ class Router:
         self, at_ns: Instant, port: int, prefix: Prefix, route: Route | None, touched: dict[Prefix, None]
     ) -> None:
         before = self.rib.heard.get(prefix, {}).get(port)
-        if not self.rib.learn(port, prefix, route):
+        if self._zombies.swallow(port, prefix, route) or not self.rib.learn(port, prefix, route):
             return
         touched[prefix] = None
-        damping = self._dampening
+        damping = self.dampening
         if damping is None or before is None:
             return
         if damping.flap(at_ns, port, prefix, WITHDRAWAL if route is None else CHANGE):
@@ -328,7 +339,7 @@ class Router:
         self._timetable.set(Kind.REUSE, 0, damping.next_ns)
 
     def _use_again(self, at_ns: Instant) -> None:
-        damping = self._dampening
+        damping = self.dampening
         assert damping is not None
         for port, prefix in damping.reuse(at_ns):
             penalty = round(damping.penalty(at_ns, port, prefix))
@@ -338,7 +349,7 @@ class Router:
 
     def _decide(self, at_ns: Instant, prefix: Prefix) -> None:
         """Choose the routes of a prefix anew; write and offer what has changed."""
-        damped = self._dampening.damped if self._dampening is not None else {}
+        damped = self.dampening.damped if self.dampening is not None else {}
         without = {port for port in self.rib.heard.get(prefix, ()) if (port, prefix) in damped}
         before = self.choices.get(prefix, NOTHING)
         choice = self.rib.choose(prefix, without)
@@ -351,26 +362,22 @@ class Router:
         # What is the switch's own it finds without the table.
         self.writer.settle(at_ns, prefix, () if OWN in choice.ports else choice.ports)
         for port in sorted(self._open):
-            self._outbound[port].offer(prefix, self._offer(port, prefix, choice))
+            self.outbound[port].offer(prefix, self._offer(port, prefix, choice))
 
     def _offer(self, port: int, prefix: Prefix, choice: Choice) -> Offer | None:
         """What the neighbour of a port is told of a prefix that was chosen so."""
-        if self._state.leaks(prefix):
-            return Offer((self.config.asn,), IGP, ())
-        route = choice.route
-        # A route is not told to the one it is from.
-        if route is None or choice.best == port or self._state.withdrawn:
-            return None
-        if self._knobs.bgp_sender_loop_detection and self._neighbors[port].asn in route.as_path:
-            return None
-        communities = route.communities
-        if self._state.shutdown and GRACEFUL_SHUTDOWN not in communities:
-            communities = (*communities, GRACEFUL_SHUTDOWN)
-        return Offer((self.config.asn, *route.as_path), route.origin, communities)
+        offer = self._state.offer(self.config.asn, prefix, choice)
+        if offer is not None and not self._state.leaks(prefix):
+            # A route is not told to the one it is from.
+            if choice.best == port:
+                return None
+            if self._knobs.bgp_sender_loop_detection and self._neighbors[port].asn in offer.as_path:
+                return None
+        return offer
 
     def _offer_all(self, port: int) -> None:
         for prefix, choice in self.choices.items():
-            self._outbound[port].offer(prefix, self._offer(port, prefix, choice))
+            self.outbound[port].offer(prefix, self._offer(port, prefix, choice))
 
     def _advertise_all(self, at_ns: Instant) -> None:
         for port in sorted(self._open):
@@ -378,7 +385,7 @@ class Router:
 
     def _advertise(self, at_ns: Instant, port: int) -> None:
         """Tell a neighbour what is to be told, unless it was told something too short a time ago."""
-        outbound = self._outbound[port]
+        outbound = self.outbound[port]
         if port not in self._open or not outbound.waiting or self._timetable.due(Kind.ADVERTISE, port) != NEVER:
             return
         pending = self._knobs.bgp_suppress_fib_pending

@@ -21,6 +21,7 @@ from switchd.core.routing.timetable import Kind
 IDLE, CONNECT, ACTIVE, OPEN_SENT, OPEN_CONFIRM, ESTABLISHED = (
     "Idle", "Connect", "Active", "OpenSent", "OpenConfirm", "Established",
 )  # fmt: skip
+STATES: Final = IDLE, CONNECT, ACTIVE, OPEN_SENT, OPEN_CONFIRM, ESTABLISHED
 START_NS: Final = NS_PER_S
 """How long a session that ended rests before it dials again, as FRR's start timer."""
 OPEN_HOLD_NS: Final = 240 * NS_PER_S
@@ -66,10 +67,14 @@ class Session:
         self.established = 0
         """How often the session came up."""
         self.updates_heard = self.updates_sent = 0
+        self.withdrawals_heard = 0
+        """Prefixes that the neighbour has taken back."""
         self._config = config
         self._knobs = config.knobs
         self._host = host
         self._rng = Rng(config.seed, "bgp", config.name, neighbor.port)
+        self.shut = False
+        """It is kept from being: it neither dials nor listens."""
         self.deaf = False
         """The core hangs: the connection takes what comes, and nobody reads it."""
         self._stream: Stream | None = None
@@ -82,7 +87,7 @@ class Session:
 
     def start(self, at_ns: Instant) -> None:
         """The port can be used: open a connection, or wait for one."""
-        if self.state not in (IDLE, ACTIVE):
+        if self.shut or self.state not in (IDLE, ACTIVE):
             return
         if not self.neighbor.dials:
             self.state = ACTIVE
@@ -103,6 +108,14 @@ class Session:
     def restart(self, at_ns: Instant, why: str, subcode: int) -> None:
         """End what there is, and begin anew after a while."""
         self._end(at_ns, why, Notification(bgp.CEASE, subcode))
+
+    def hold_down(self, at_ns: Instant, down: bool, usable: bool) -> None:
+        """Be kept from being, or no longer; `usable`: the port can be used."""
+        was, self.shut = self.shut, down
+        if down and not was:
+            self.stop(at_ns, "shutdown", bgp.CEASE_SHUTDOWN)
+        elif was and not down and usable:
+            self.start(at_ns)
 
     def tell(self, at_ns: Instant, messages: list[bytes]) -> None:
         """Send these messages, if the session is established."""
@@ -198,7 +211,9 @@ class Session:
         elif kind == bgp.UPDATE and self.state == ESTABLISHED:
             self.updates_heard += 1
             self._hold(at_ns)
-            self._host.heard(at_ns, self.neighbor.port, bgp_update.parse(body))
+            update = bgp_update.parse(body)
+            self.withdrawals_heard += len(update.unreach)
+            self._host.heard(at_ns, self.neighbor.port, update)
         else:
             raise BgpError(bgp.BAD_STATE, 0)
 

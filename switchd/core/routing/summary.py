@@ -3,24 +3,32 @@
 Owns the names. Plain data, for metrics and for people; reading it changes nothing.
 """
 
+from collections import Counter
 from typing import Any
 
 from switchd.core.routing.rib import OWN
 from switchd.core.routing.router import Router
-from switchd.core.routing.session import ESTABLISHED
+from switchd.core.routing.session import ESTABLISHED, STATES
 
 
 def routing_counters(router: Router) -> dict[str, Any]:
-    """Sessions that are up, of BGP and of BFD; routes, prefixes that wait to be written, batches, packets."""
+    """Sessions by state, and those that are up, of BGP and of BFD; routes, those that are damped, prefixes that wait to
+    be written, when the table was changed last (-1: never), updates, withdrawals, batches, packets."""
     sessions = router.sessions.values()
+    states = Counter(session.state for session in sessions)
     return {
+        "sessions": {state: states[state] for state in STATES},
         "established": sum(session.state == ESTABLISHED for session in sessions),
         "bfd_up": router.watch.up,
         "prefixes": len(router.choices),
         "routes": sum(len(routes) for routes in router.rib.heard.values()),
         "fib_waiting": len(router.writer.waiting),
+        "damped": 0 if router.dampening is None else len(router.dampening.damped),
+        "changed_ns": router.writer.changed_ns,
         "updates_heard": sum(session.updates_heard for session in sessions),
         "updates_sent": sum(session.updates_sent for session in sessions),
+        "withdrawals_heard": sum(session.withdrawals_heard for session in sessions),
+        "withdrawals_sent": sum(outbound.withdrawals for outbound in router.outbound.values()),
         "batches": router.processor.batches,
         "packets_heard": router.packets_heard,
         "packets_sent": router.packets_sent,

@@ -40,6 +40,8 @@ class FibWriter:
         self.waiting: dict[Prefix, tuple[int, ...]] = {}
         """Prefixes that are not written yet, and the ports that they will lead to; in their order."""
         self.fib = fib
+        self.changed_ns: Instant = -1
+        """When the table was changed last; -1: never."""
         self._write_ns = knobs.fib_write_ns
         self._repair = knobs.fib_local_repair
         self._timetable = timetable
@@ -69,6 +71,7 @@ class FibWriter:
             return
         before = self.fib.table.get(prefix, ())
         if ports != before:
+            self.changed_ns = at_ns
             flows, moved = self.fib.write(prefix, ports)
             self._events.append(FibWritten(at_ns, str(prefix), before, ports, flows, moved))
 
@@ -84,4 +87,5 @@ class FibWriter:
         if not self._repair or (port in self._masked) == out:
             return
         (self._masked.add if out else self._masked.discard)(port)
+        self.changed_ns = at_ns
         self._events.append(FibRepaired(at_ns, port, not out, *self.fib.mask(port, out)))

@@ -17,7 +17,7 @@ TOPOLOGY = Topology(planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=2, evs
                     switch={"lossless": "pfc", "pfc_classes": "0,1"})  # fmt: skip
 T0, T1 = "p1-t0-0", "p1-t1-1"
 TARGETS = {
-    Target.LINK: f"{T0}>{T1}",
+    Target.LINK: f"{T0}~{T1}",
     Target.SWITCH: T0,
     Target.NIC: "h001",
     Target.NIC_PORT: "h001:1",
@@ -31,6 +31,8 @@ NEEDED: dict[str, dict[str, Any]] = {
     "ecn_misconfigured": {"min_bytes": 5},
     "slow_receiver": {"rate_bps": 10**9},
     "wrong_headroom": {"headroom_bytes": 0},
+    "stuck_route": {"nic": "h001"},
+    "route_leak": {"nic": "h001"},
 }
 
 

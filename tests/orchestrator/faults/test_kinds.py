@@ -3,7 +3,7 @@
 from orchestrator.faults.kinds import KINDS
 
 UNITS = ("_ns", "_ppm", "_bps", "_bytes", "_packets")
-WITHOUT_UNIT = {"usid", "ev", "off", "qpn", "psn", "psns", "towards", "port"}
+WITHOUT_UNIT = {"usid", "ev", "off", "qpn", "psn", "psns", "towards", "port", "factor", "nic"}
 
 
 def test_every_figure_ends_in_its_unit() -> None:

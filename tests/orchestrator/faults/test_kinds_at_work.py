@@ -358,7 +358,10 @@ def test_nth_packet() -> None:
 
 def test_every_kind_has_a_test_here() -> None:
     here = Path(__file__)
-    others = ("test_kinds_of_pauses.py", "test_headroom.py", "test_kinds_of_hashes.py", "test_kinds_of_managers.py")
+    others = (
+        "test_kinds_of_pauses.py", "test_headroom.py", "test_kinds_of_hashes.py", "test_kinds_of_managers.py",
+        "test_kinds_of_routing.py",
+    )  # fmt: skip
     source = ast.parse(here.read_text() + "".join(here.with_name(name).read_text() for name in others))
     named = {
         node.value

@@ -14,7 +14,7 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from mrcfabric.topology_file import read_system
 from orchestrator.faults.host_map import HostMap
-from orchestrator.faults.kinds import KINDS
+from orchestrator.faults.kinds import KINDS, OF_ROUTING
 from orchestrator.measures.recording import Recording
 from orchestrator.scenario.plan import Plan
 from orchestrator.scenario.resolve import resolve
@@ -85,6 +85,14 @@ WORDS: Final[Mapping[str, str]] = {
     "host_slow": "cpu: 50%, selector: {hosts: vm2}",
     "manager_down": "selector: {nodes: h000}",
     "manager_slow": "delay: 1ms, selector: {tier: nic}",
+    "routing_hang": "selector: {tier: t0}",
+    "slow_routing": "factor: 50, selector: {tier: t1}",
+    "fib_stuck": "selector: {tier: t0}",
+    "stuck_route": "nic: h001, selector: {tier: t1}",
+    "route_leak": "nic: h000, selector: {nodes: p0-t0-1}",
+    "withdrawal_storm": "period: 4rtt, selector: {tier: t1}",
+    "session_flap": "period: 4rtt, selector: {plane: 0}",
+    "graceful_shutdown": "selector: {tier: t1}",
 }
 """What to say of a kind; of all others: links between T0s and T1s."""
 FIRST: Final = ("nth_packet",)
@@ -103,6 +111,7 @@ NOTHING_TO_ACT_ON: Final[Mapping[str, tuple[str, ...]]] = {
     "ecn_misconfigured": tuple(name for name in SYSTEMS if not OF_SWITCHES[name].get("ecn", True)),
     "wrong_headroom": WITHOUT_PAUSES,
     "polarised_hash": ("mrc", "ib", "ib-adaptive"),
+    **dict.fromkeys(OF_ROUTING, tuple(name for name in SYSTEMS if OF_SWITCHES[name].get("routing") != "bgp")),
 }
 """Kind -> the systems in which no packet meets it."""
 REFUSED: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {

@@ -161,7 +161,7 @@ def test_commands_reach_the_routing_core(switch: dict[str, Any]) -> None:
     fabric.sim.command("p0-t1-0", 3 * S + 1, SetRouting(2))
     fabric.sim.run(4 * S)
     assert {name: table(fabric, name) for name in fabric.switches} == before
-    fabric.sim.command("p0-t0-2", 4 * S + 1, SetRouting(3, leak_nic=0))
+    fabric.sim.command("p0-t0-2", 4 * S + 1, SetRouting(3, leaked=["h000"]))
     fabric.sim.run(5 * S)
     assert list(table(fabric, "p0-t1-0").values()).count((0, 2)) == 1
     fabric.sim.command("p0-t0-2", 5 * S + 1, SetRouting(4))

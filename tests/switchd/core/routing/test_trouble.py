@@ -156,7 +156,7 @@ def test_a_storm_of_withdrawals_moves_everybody_each_time() -> None:
 def test_a_leaked_prefix_draws_traffic_away_and_gives_it_back() -> None:
     graph, prefix = started()
     other = graph.prefixes["t0-0"][1]
-    graph.trouble("t0-2", State(leaked=(prefix,)))
+    graph.trouble("t0-2", State(leaked=(prefix.value,)))
     graph.run(21 * S)
     for name in ("t1-0", "t1-1", "t1-2"):
         assert graph.ports(name, prefix) == ("t0-0", "t0-2"), "half of it goes the wrong way"
