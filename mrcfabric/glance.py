@@ -83,6 +83,8 @@ class ProgramGlance(NamedTuple):
     """running, done or failed."""
     steps: int
     """Finished by this rank."""
+    attempt: int = 0
+    """How often the program was restarted."""
 
 
 class RcGlance(NamedTuple):

@@ -26,7 +26,7 @@ def _per_program(name: str) -> Reader:
 
 def _step_times(counters: Counters) -> Iterator[Sample]:
     for row in counters.get("programs", ()):
-        yield None, (row["name"], row["kind"]), Spread(row["step_counts"], row["steps"], row["step_sum_ns"] * NS)
+        yield None, (row["name"], row["kind"]), Spread(row["step_counts"], row["steps_timed"], row["step_sum_ns"] * NS)
 
 
 def _states(counters: Counters) -> Iterator[Sample]:
@@ -43,8 +43,14 @@ def _applications(counters: Counters) -> Iterator[Sample]:
 HOST_DEFINITIONS = (
     Definition("nic_programs", "gauge", "ranks", "Ranks of programs at this NIC's host, by state.",
                "Is work going on, and has any of it failed?", _states, ("state",)),
-    Definition("nic_program_steps", "counter", "steps", "Steps that the rank here has finished.",
-               "How fast does a job get on?", _per_program("steps"), _PROGRAM),
+    Definition("nic_program_steps", "counter", "steps",
+               "Steps that the rank here has finished; steps that a restart had done again count again.",
+               "How fast does a job get on?", _per_program("steps_timed"), _PROGRAM),
+    Definition("nic_program_restarts", "gauge", "restarts", "How often the job was restarted from a checkpoint.",
+               "Has the network cost the job more than time?", _per_program("attempt"), _PROGRAM),
+    Definition("nic_program_checkpoints", "counter", "checkpoints",
+               "Checkpoints that the rank here has finished since its program began or was restarted.",
+               "How far would a failure throw the job back?", _per_program("checkpoints"), _PROGRAM),
     Definition("nic_program_step_seconds", "histogram", "seconds", "How long they took, in fabric time.",
                "How much longer does a step take under a fault, and how uneven are steps?", _step_times, _PROGRAM,
                bounds=tuple((1 << bits) * NS for bits in STEP_BUCKET_BITS)),

@@ -208,6 +208,33 @@ class Retransmit:
         }
 
 
+@dataclass(slots=True)
+class RankChange:
+    """A rank of a job that may be restarted has failed, was ended with its job, or has begun again."""
+
+    at_ns: Instant
+    program: str
+    rank: int
+    attempt: int
+    state: str
+    """running, failed or stopped."""
+    step: int
+    """The step that it begins with, or that it was in."""
+    reason: str
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "at_ns": self.at_ns,
+            "kind": "rank_change",
+            "program": self.program,
+            "rank": self.rank,
+            "attempt": self.attempt,
+            "state": self.state,
+            "step": self.step,
+            "reason": self.reason,
+        }
+
+
 NicEvent: TypeAlias = (
     CommandDone
     | Completion
@@ -216,6 +243,7 @@ NicEvent: TypeAlias = (
     | PeerPortChange
     | QpChange
     | PathMigrated
+    | RankChange
     | Retransmit
     | SubnetSwept
     | PauseEvent

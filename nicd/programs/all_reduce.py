@@ -1,12 +1,11 @@
-"""Programs that reduce: all-reduce by two algorithms, reduce-scatter, and the training loop made of all-reduces.
+"""Programs that reduce: all-reduce by two algorithms, reduce-scatter; and the buckets that `training` reduces.
 
-Owns what a step is and how buckets overlap with the computation; `ring` and `halving` have the algorithms.
+Owns what a step of them is; `ring` and `halving` have the algorithms.
 """
 
 from functools import partial
 from typing import Final, Protocol
 
-from mrcfabric.rng import Rng
 from mrcfabric.units import MIB
 from nicd.programs.halving import Halving
 from nicd.programs.kind import MESSAGE_BYTES_MAX, STEPS_MAX, Figure, Figures, Kind, Part, Run
@@ -20,7 +19,7 @@ ALGORITHMS: Final[dict[str, type[Ring] | type[Halving]]] = {"ring": Ring, "halvi
 BUCKETS_MAX: Final = 256
 
 STEPS: Final = Figure(10, "How often, one after the other.", 1, STEPS_MAX)
-_BYTES: Final = Figure(MIB, "The vector of every rank: 32-bit numbers.", LANE_BYTES, MESSAGE_BYTES_MAX, LANE_BYTES)
+BYTES: Final = Figure(MIB, "The vector of every rank: 32-bit numbers.", LANE_BYTES, MESSAGE_BYTES_MAX, LANE_BYTES)
 
 
 class Reduction(Protocol):
@@ -39,18 +38,18 @@ class Bucket:
         base = number * (size + reduction.slots_bytes(size, rank.count))
         self._vector = Vector(rank, base, size)
         self._addends = addends
-        self._number = number
+        self.number = number
         self._reduction: Reduction = reduction(self._vector, base + size, number * reduction.channels(rank.count))
 
     async def reduce(self, step: int) -> None:
         """One all-reduce."""
         await self._reduction.sent()
-        self._addends.fill(self._vector, step, self._number)
+        self._addends.fill(self._vector, step, self.number)
         await self._reduction.all_reduce()
-        self._addends.verify(self._vector, 0, self._vector.size, step, self._number)
+        self._addends.verify(self._vector, 0, self._vector.size, step, self.number)
 
 
-def _buckets_part(program: Program, figures: Figures, number: int, algorithm: str, buckets: int, run: Run) -> Part:
+def buckets_part(program: Program, figures: Figures, number: int, algorithm: str, buckets: int, run: Run) -> Part:
     """The part of a rank in a program that all-reduces `buckets` vectors."""
     ranks, size = len(program.ranks), figures["bucket_bytes"]
     reduction = ALGORITHMS[algorithm]
@@ -66,7 +65,7 @@ def _all_reduce(algorithm: str, program: Program, figures: Figures, number: int)
             await bucket.reduce(step)
             rank.step(begin_ns, begin_ns)
 
-    return _buckets_part(program, figures, number, algorithm, 1, run)
+    return buckets_part(program, figures, number, algorithm, 1, run)
 
 
 def _reduce_scatter(program: Program, figures: Figures, number: int) -> Part:
@@ -91,37 +90,7 @@ def _reduce_scatter(program: Program, figures: Figures, number: int) -> Part:
     return Part(Ring.peers(ranks, number), size + 2 * Ring.slots_bytes(size, ranks), b"", run)
 
 
-def _training(program: Program, figures: Figures, number: int) -> Part:
-    algorithm, buckets = figures["algorithm"], figures["buckets"]
-
-    async def run(rank: Rank) -> None:
-        """Run step after step: compute, and all-reduce each bucket as its gradients become ready."""
-        addends = Addends(rank, figures["bucket_bytes"])
-        found = [Bucket(rank, addends, algorithm, place, figures["bucket_bytes"]) for place in range(buckets)]
-        rng = Rng(program.seed, program.name, f"compute {rank.number}")
-        for step in range(figures["steps"]):
-            begin_ns = rank.now
-            compute_ns = figures["compute_ns"] + rng.below(figures["jitter_ns"] + 1)
-            # Backward pass: the gradients of the buckets become ready one after the other, the last at the end of the
-            # computation.
-            strands = [
-                rank.begin(_ready(rank, bucket, step, begin_ns + compute_ns * (place + 1) // buckets))
-                for place, bucket in enumerate(found)
-            ]
-            for strand in strands:
-                await strand
-            rank.step(begin_ns, begin_ns + compute_ns)
-
-    return _buckets_part(program, figures, number, algorithm, buckets, run)
-
-
-async def _ready(rank: Rank, bucket: Bucket, step: int, at_ns: int) -> None:
-    """Reduce a bucket at the instant at which its gradients are ready."""
-    await rank.until(at_ns)
-    await bucket.reduce(step)
-
-
-_REDUCED: Final = {"steps": STEPS, "bucket_bytes": _BYTES}
+_REDUCED: Final = {"steps": STEPS, "bucket_bytes": BYTES}
 
 RING_ALL_REDUCE: Final = Kind(
     "Sums of vectors of all ranks, at all ranks: round a ring in the order of the ranks.",
@@ -135,17 +104,4 @@ HALVING_ALL_REDUCE: Final = Kind(
 )
 REDUCE_SCATTER: Final = Kind(
     "Sums of vectors of all ranks, of which every rank gets a part: round a ring.", _REDUCED, _reduce_scatter
-)
-TRAINING: Final = Kind(
-    "Synchronous training: every rank computes, buckets are all-reduced as they become ready, and a step is over when "
-    "all are reduced.",
-    {
-        "steps": STEPS,
-        "buckets": Figure(4, "Buckets that the gradients are cut into.", 1, BUCKETS_MAX),
-        "bucket_bytes": _BYTES,
-        "compute_ns": Figure(20_000, "Computation of a rank per step; bucket i of n is ready after i / n of it."),
-        "jitter_ns": Figure(0, "And up to so much more, drawn per rank and step.", 0, 1 << 40),
-        "algorithm": Figure("ring", "How buckets are all-reduced.", choices=tuple(ALGORITHMS)),
-    },
-    _training,
 )

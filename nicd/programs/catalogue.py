@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from typing import Final
 
 from mrcfabric.errors import ConfigError
-from nicd.programs.all_reduce import HALVING_ALL_REDUCE, REDUCE_SCATTER, RING_ALL_REDUCE, TRAINING
+from nicd.programs.all_reduce import HALVING_ALL_REDUCE, REDUCE_SCATTER, RING_ALL_REDUCE
 from nicd.programs.exchange import ALL_GATHER, ALL_TO_ALL, BROADCAST
 from nicd.programs.kind import Kind, Part
 from nicd.programs.program import Program
 from nicd.programs.streams import INCAST, P2P, PERMUTATION
 from nicd.programs.trace import TRACE
+from nicd.programs.training import TRAINING
 
 PROGRAMS: Final[Mapping[str, Kind]] = {
     "p2p": P2P,
@@ -40,4 +41,6 @@ def part_of(program: Program, number: int) -> Part:
     kind = PROGRAMS.get(program.kind)
     if kind is None:
         raise ConfigError(f"{where}.kind", f"{program.kind!r} is not known", "one of " + ", ".join(PROGRAMS))
+    if program.first_step and program.kind != "training":
+        raise ConfigError(f"{where}.first_step", f"{program.kind} has no checkpoint to begin with", "only training has")
     return kind.part(program, kind.checked(where, program.figures, len(program.ranks)), number)

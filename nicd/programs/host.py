@@ -14,7 +14,7 @@ from mrcfabric.naming import nic_name
 from mrcfabric.units import NEVER, Instant
 from nicd.core.board import Board
 from nicd.core.commands import ConnectQp, CreateQp, DeregisterMemory, DestroyQp, ModifyQp, PostWrite, RegisterMemory
-from nicd.core.events import RECV_WITH_IMM, STATUS_OK, Completion, Result
+from nicd.core.events import RECV_WITH_IMM, STATUS_OK, Completion, RankChange, Result
 from nicd.core.execute import Executor
 from nicd.core.memory import Region
 from nicd.core.timers import Timer
@@ -95,7 +95,20 @@ class Host:
 
     def _fail(self, now: Instant, guest: Guest, qpn: int, reason: str) -> None:
         peer = nic_name(guest.program.ranks[guest.qps[qpn][0]])
-        guest.rank.end(now, "failed", f"QP to {peer}: {reason}")
+        self._end(now, guest, "failed", f"QP to {peer}: {reason}")
+
+    def _end(self, now: Instant, guest: Guest, state: str, reason: str) -> None:
+        """End a rank as failed; `state` says whether it did, or was stopped."""
+        if guest.is_running():
+            self._tell(now, guest, state, reason)
+            guest.rank.end(now, "failed", reason)
+
+    def _tell(self, now: Instant, guest: Guest, state: str, reason: str) -> None:
+        """Tell of a rank whose job can be restarted."""
+        program = guest.program
+        if program.attempt or program.figures.get("restarts"):
+            step = guest.rank.record.steps_done
+            self._board.tell(RankChange(now, program.name, guest.rank.number, program.attempt, state, step, reason))
 
     # Queries.
 
@@ -123,12 +136,12 @@ class Host:
         guest.rank.record.placed = placed
         return guest.rank.record
 
-    def glance(self) -> list[tuple[str, str, int, str, int]]:
+    def glance(self) -> list[tuple[str, str, int, str, int, int]]:
         """A `mrcfabric.glance.ProgramGlance` of every rank that is not forgotten, as plain tuples."""
         found = []
         for name, guest in self._guests.items():
             program, record = guest.program, guest.rank.record
-            found.append((name, program.kind, len(program.ranks), record.state, len(record.steps)))
+            found.append((name, program.kind, len(program.ranks), record.state, record.steps_done, record.attempt))
         return found
 
     def counters(self) -> list[dict[str, Any]]:
@@ -200,6 +213,8 @@ class Host:
         """Let a rank send: by now all ranks are connected."""
         guest.begun = True
         guest.rank.strands.now = now
+        if guest.program.attempt:
+            self._tell(now, guest, "running", f"restart {guest.program.attempt} from a checkpoint")
         for qpn in guest.qps:
             self._executor.carry_out(now, ModifyQp(_NO_TOKEN, qpn, "rts"))
         guest.rank.begin(self._whole(guest))
@@ -219,7 +234,7 @@ class Host:
         if guest is None:
             raise RefusedError(f"no program {command.name}")
         # The rank ends first: it must not see completions of its destroyed QPs.
-        guest.rank.end(now, "failed", "stopped")
+        self._end(now, guest, "stopped", "stopped")
         for qpn in guest.qps:
             del self._by_qpn[qpn]
             if qpn in self._executor.transport.qps:
@@ -241,7 +256,7 @@ class Host:
                         self._begin(now, guest)
                     guest.rank.strands.run(now, guest.is_running)
                 except RefusedError as refusal:
-                    guest.rank.end(now, "failed", str(refusal))
+                    self._end(now, guest, "failed", str(refusal))
                 self._release(now, guest)
             soonest = min(soonest, guest.next_ns)
         if soonest < NEVER:

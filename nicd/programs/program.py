@@ -17,6 +17,10 @@ PROGRAMS_MAX: Final = 64
 RANKS_MAX: Final = 4096
 QPS_MAX: Final = 16
 """QPs from one rank to another."""
+ATTEMPTS_MAX: Final = 1024
+"""Attempts of one program: its first, and those after restarts."""
+_QPN_TURNS: Final = 3
+"""An attempt has other QPNs than the two before it, whose packets may still be under way."""
 _QPN_BASE: Final = 0x100000
 _KEY_BASE: Final = 0x4000_0000
 _VA_STRIDE: Final = 1 << 44
@@ -42,14 +46,20 @@ class Program:
     """QPs between two ranks: messages take them in turn."""
     profile: int = 0
     """Number of the EV profile of its QPs, which must be online; 0: the built-in one."""
+    attempt: int = 0
+    """How often it has been restarted. Each attempt has QPs, PSNs and keys of its own: no packet of an earlier one can
+    write into its memory."""
+    first_step: int = 0
+    """The step that it begins with."""
 
     def qpn(self, peer_rank: int, turn: int = 0) -> int:
         """The number, at any rank, of one of its QPs towards `peer_rank`."""
-        return _QPN_BASE + (turn * PROGRAMS_MAX + self.number) * RANKS_MAX + peer_rank
+        set_of_qps = self.attempt % _QPN_TURNS * QPS_MAX + turn
+        return _QPN_BASE + (set_of_qps * PROGRAMS_MAX + self.number) * RANKS_MAX + peer_rank
 
     def r_key(self, rank: int) -> int:
-        """The key of a rank's memory."""
-        return _KEY_BASE + self.number * RANKS_MAX + rank
+        """The key of a rank's memory, another in every attempt."""
+        return _KEY_BASE + (self.attempt * PROGRAMS_MAX + self.number) * RANKS_MAX + rank
 
     def va(self, rank: int) -> int:
         """The first address of a rank's memory."""
@@ -58,6 +68,7 @@ class Program:
     def psn(self, sender: int, receiver: int, turn: int = 0) -> int:
         """The first PSN from one rank to another, on one of their QPs."""
         words = f"psn {sender} {receiver}" + (f" {turn}" if turn else "")
+        words += f" attempt {self.attempt}" if self.attempt else ""
         return Rng(self.seed, self.name, words).below(1 << 24)
 
     def settings(self) -> dict[str, Any]:
@@ -68,8 +79,8 @@ class Program:
     def of(cls, settings: Mapping[str, Any]) -> "Program":
         """From plain data. Raises ConfigError that names the field; the kind checks the figures."""
         kinds = {"name": str, "kind": str, "number": int, "ranks": list, "begin_ns": int, "seed": str, "figures": dict,
-                 "qps": int, "profile": int}  # fmt: skip
-        settings = {"qps": 1, "profile": 0, **settings}
+                 "qps": int, "profile": int, "attempt": int, "first_step": int}  # fmt: skip
+        settings = {"qps": 1, "profile": 0, "attempt": 0, "first_step": 0, **settings}
         for key, kind in kinds.items():
             value = settings.get(key)
             if not isinstance(value, kind) or isinstance(value, bool):
@@ -85,6 +96,9 @@ class Program:
             raise ConfigError("program.ranks", "not all are numbers of NICs")
         if not 1 <= settings["qps"] <= QPS_MAX:
             raise ConfigError("program.qps", f"{settings['qps']} is out of range", f"1..{QPS_MAX}")
+        if not 0 <= settings["attempt"] < ATTEMPTS_MAX or settings["first_step"] < 0:
+            what = f"attempt {settings['attempt']} from step {settings['first_step']} is out of range"
+            raise ConfigError("program.attempt", what, f"attempts 0..{ATTEMPTS_MAX - 1}, steps from 0 on")
         if settings["begin_ns"] < 0:
             raise ConfigError("program.begin_ns", "is before the beginning of time")
         return cls(**{**settings, "ranks": tuple(ranks)})

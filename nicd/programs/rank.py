@@ -52,7 +52,7 @@ class Rank:
         self.number = number
         self.count = len(program.ranks)
         self.memory = memory
-        self.record = RankRecord(program.begin_ns)
+        self.record = RankRecord(program.begin_ns, program.attempt, program.first_step)
         self.strands = Strands(program.begin_ns)
         self._names = names
         self._post = post
@@ -149,6 +149,10 @@ class Rank:
         """Record a step that began at `begin_ns` and ends now."""
         self.record.steps.append((begin_ns, computed_ns, self.now))
         self.record.step_times.add(self.now - begin_ns)
+
+    def checkpoint(self, steps: int, begin_ns: Instant) -> None:
+        """Record a checkpoint of the state after so many steps, which began at `begin_ns` and is complete now."""
+        self.record.checkpoints.append((steps, begin_ns, self.now))
 
     # Called by the host.
 

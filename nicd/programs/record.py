@@ -71,11 +71,18 @@ class RankRecord:
     """One rank of one program."""
 
     __slots__ = (
-        "begin_ns", "bytes_received", "bytes_sent", "bytes_verified", "bytes_wrong", "end_ns", "flows", "latencies",
+        "attempt", "begin_ns", "bytes_received", "bytes_sent", "bytes_verified", "bytes_wrong",
+        "checkpoints", "end_ns", "first_step", "flows", "latencies",
         "messages_received", "messages_sent", "placed", "reason", "state", "step_times", "steps",
     )  # fmt: skip
 
-    def __init__(self, begin_ns: Instant) -> None:
+    def __init__(self, begin_ns: Instant, attempt: int = 0, first_step: int = 0) -> None:
+        self.attempt = attempt
+        """How often the program was restarted before."""
+        self.first_step = first_step
+        """The step that this attempt begins with."""
+        self.checkpoints: list[tuple[int, Instant, Instant]] = []
+        """For each checkpoint of this attempt that is complete: steps done by then, its begin, its end."""
         self.state = "running"
         """`running`, `done` or `failed`."""
         self.reason = ""
@@ -98,13 +105,19 @@ class RankRecord:
         """By the sender's NIC: bytes written to memory, whether their messages are complete or not; the host fills it
         in."""
 
+    @property
+    def steps_done(self) -> int:
+        """Steps finished, those before the checkpoint that this attempt began with included."""
+        return self.first_step + len(self.steps)
+
     def record(self) -> dict[str, Any]:
         """Everything, as plain data."""
         plain = ("state", "reason", "begin_ns", "end_ns", "messages_sent", "messages_received", "bytes_sent",
-                 "bytes_received", "bytes_verified", "bytes_wrong")  # fmt: skip
+                 "bytes_received", "bytes_verified", "bytes_wrong", "attempt", "first_step")  # fmt: skip
         return {
             **{name: getattr(self, name) for name in plain},
             "steps": [list(step) for step in self.steps],
+            "checkpoints": [list(one) for one in self.checkpoints],
             "latencies": [list(one) for one in self.latencies.kept()],
             "flows": {nic: flow.record() for nic, flow in self.flows.items()},
             "placed": dict(self.placed),
@@ -114,7 +127,10 @@ class RankRecord:
         """Figures whose size does not grow with the run; of steps their number and lengths."""
         return {
             "state": self.state,
-            "steps": len(self.steps),
+            "attempt": self.attempt,
+            "checkpoints": len(self.checkpoints),
+            "steps": self.steps_done,
+            "steps_timed": len(self.steps),
             "step_sum_ns": self.step_times.sum_ns,
             "step_counts": self.step_times.up_to(STEP_BUCKET_BITS),
             "bytes_sent": self.bytes_sent,
@@ -126,7 +142,8 @@ class RankRecord:
         """The cheap figures, for frequent requests: state, steps, bytes per flow, bytes compared."""
         return {
             "state": self.state,
-            "steps": len(self.steps),
+            "attempt": self.attempt,
+            "steps": self.steps_done,
             "flows": {nic: flow.received_bytes for nic, flow in self.flows.items()},
             "placed": dict(self.placed),
             "bytes_verified": self.bytes_verified,

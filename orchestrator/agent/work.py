@@ -64,6 +64,9 @@ class WorkRequests:
             raise ConfigError("kind", f"{kind!r} is no kind of work", "there are " + ", ".join(PROGRAMS))
         if len(name) > NAME_CHARS_MAX or not name.isprintable():
             raise ConfigError("id", f"{name!r} will not do", f"1 to {NAME_CHARS_MAX} printable characters")
+        if figures.get("restarts"):
+            what = "work that is started by hand is not watched, so nobody restarts it"
+            raise ConfigError("figures.restarts", what, "mrcfabric run --on restarts the jobs of a scenario")
         for nic in nics:
             self._fabric.topology.nic_index(nic)
         stopped_after_ns = _lasting(kind, figures, for_ns)
@@ -102,8 +105,8 @@ class WorkRequests:
 
         `name`, `kind`, `owner` ("" when started here), `ranks`, how many of them are `running`, `done`,
         `failed` or `lost` with their NIC, or `unheard`, because a NIC that lives has not answered yet; `steps`
-        that every rank has finished, bytes `verified` and `wrong`, `begin_ns` and `until_ns` (None: until it is
-        stopped or done), `endless`, `figures`.
+        that every rank has finished, the `attempt` of a job (from 0), bytes `verified` and `wrong`, `begin_ns` and
+        `until_ns` (None: until it is stopped or done), `endless`, `figures`.
         """
         told: dict[str, list[Mapping[str, Any]]] = {name: [] for name in self._started}
         for answer in counters.values():
@@ -129,6 +132,7 @@ class WorkRequests:
             "lost": 0,
             "unheard": 0,
             "steps": min((entry["steps"] for entry in entries), default=0),
+            "attempt": max((entry["attempt"] for entry in entries), default=0),
             "verified": sum(entry["bytes_verified"] for entry in entries),
             "wrong": sum(entry["bytes_wrong"] for entry in entries),
             "begin_ns": None,

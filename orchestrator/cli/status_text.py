@@ -166,6 +166,8 @@ def render_work(row: Mapping[str, Any]) -> str:
     parts.append(whole or ", ".join(f"{row[state]} {word}" for state, word in states))
     if row["steps"]:
         parts.append(f"{row['steps']:,} steps")
+    if row.get("attempt"):
+        parts.append(f"restarted {row['attempt']} times")
     parts.append(f"{row['verified']:,} bytes verified")
     if row["wrong"]:
         parts.append(f"{row['wrong']:,} WRONG")

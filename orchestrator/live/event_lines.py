@@ -45,7 +45,7 @@ _SECTIONS_OF_RC: Final[Mapping[str, str]] = {
 """The same for NICs with the RC transport, which nobody tells of ports."""
 KINDS: Final = (
     "ev_transition", *SECTIONS, "watchdog_fired", "watchdog_restored", "hash_change",
-    "fib_written", "fib_repaired",
+    "fib_written", "fib_repaired", "rank_change",
     "ready", "fault", "ended", "healed", "unhealed", "died", "returned", "lost", "refused", "stalled", "fenced",
     "lease_lost", "host_lost", "host_restarted", "links", "work", "work_over", "unstopped", "unwritten", "forgotten",
     "untold",

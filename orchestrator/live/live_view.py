@@ -182,6 +182,7 @@ class Sight:
                 running=sum(rank.state == "running" for rank in told),
                 failed=sum(rank.state == "failed" for rank in told),
                 steps=min(rank.steps for rank in told),
+                attempt=max(rank.attempt for rank in told),
             )
             for name, told in ranks.items()
         )

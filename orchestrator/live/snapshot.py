@@ -136,6 +136,8 @@ class ProgramView:
     failed: int
     steps: int
     """Finished by every rank."""
+    attempt: int = 0
+    """How often it was restarted from a checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from nicd.core.stats import RETRANSMIT_CAUSES
 from orchestrator.measures import counts, durations, optimum, outcomes, rates
 from orchestrator.measures.drop_reasons import DROP_REASONS
 from orchestrator.measures.expectation import Expectation
+from orchestrator.measures.job_measures import JOB_MEASURES
 from orchestrator.measures.measure import Measure, Of, Reduce, Unit, matching
 from orchestrator.measures.recording import RATES, WINDOWS
 
@@ -139,6 +140,7 @@ MEASURES: Mapping[str, Measure] = {
         (Of.PROGRAM,),
         of_work=False,
     ),
+    **JOB_MEASURES,
     "bytes_received": Measure(
         Unit.BYTES,
         "Bytes of whole messages received.",

@@ -5,12 +5,15 @@ fabric time in nanoseconds; counters are cumulative since the begin of the run, 
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from orchestrator.faults.fault import Fault
 from orchestrator.measures.goodput import Goodput
+
+if TYPE_CHECKING:
+    from orchestrator.measures.job import Job
 
 WINDOWS = ("cwnd", "cwnd_min", "inflight")
 """The sum of all congestion windows, the smallest of them, and how much of them is used."""
@@ -84,7 +87,14 @@ class RankResult:
     reason: str = ""
     begin_ns: Instant = 0
     end_ns: Instant | None = None
+    attempt: int = 0
+    """How often the program was restarted before."""
+    first_step: int = 0
+    """The step that the present attempt began with."""
     steps: list[Step] = field(default_factory=list)
+    """Of earlier attempts those that count, then those of the present one."""
+    checkpoints: list[tuple[int, Instant, Instant]] = field(default_factory=list)
+    """For each complete checkpoint: steps done by then, its begin, its end."""
     messages_sent: int = 0
     messages_received: int = 0
     bytes_sent: int = 0
@@ -113,6 +123,8 @@ class ProgramResult:
     name: str
     kind: str
     ranks: list[RankResult]
+    job: "Job | None" = None
+    """Attempts of a training job; None for other programs."""
 
     @property
     def done(self) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from mrcfabric.cores import CORES
 from mrcfabric.units import NS_PER_S
 from orchestrator.measures.counts import ev_states
+from orchestrator.measures.job import bill
 from orchestrator.measures.judge import Verdict, percentile, rounded
 from orchestrator.measures.measure import Question
 from orchestrator.measures.measures import MEASURES
@@ -177,7 +178,16 @@ def _program(program: ProgramResult, recording: Recording) -> dict[str, Any]:
         "step_times_ns": thinned(sorted(step.end_ns - step.begin_ns for step in steps)),
         "latency_ns": quantiles([value for rank in ranks for value in rank.latencies_ns]),
         "flows": _flows(program),
+        "job": _job(program, recording),
     }
+
+
+def _job(program: ProgramResult, recording: Recording) -> dict[str, Any] | None:
+    """The bill of a job that can fail or takes checkpoints, and its attempts; None for other work."""
+    found = bill(program, recorded_ns(recording))
+    if found is None or program.job is None:
+        return None
+    return {**found.record(), "attempts": [attempt.record() for attempt in program.job.attempts]}
 
 
 def _count(ranks: Sequence[Any], state: str) -> int:

@@ -30,6 +30,7 @@ from orchestrator.report.frame import (
     tiles,
     two_lines,
 )
+from orchestrator.report.job_bill import jobs_section
 from orchestrator.report.run_charts import (
     STATES,
     Canvas,
@@ -105,6 +106,7 @@ def render(report: Mapping[str, Any], recording: Recording) -> str:
             _retransmissions(report, recording, charts.get("retransmissions")),
             _steps(report, canvas),
             _work(report),
+            jobs_section(report),
             _reorder(recording),
             section("Totals", pairs(report["totals"])),
             _drops(report),

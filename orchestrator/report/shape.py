@@ -77,6 +77,43 @@ class Quantiles(TypedDict):
     max: int
 
 
+class AttemptRow(TypedDict):
+    """One attempt of a job, up to the failure that ended it."""
+
+    attempt: int
+    first_step: int
+    begin_ns: int
+    steps: Annotated[int, _said("Complete by its end, those before its first included.")]
+    checkpoints: int
+    failed_ns: Annotated[int | None, _said("When its first rank failed; null: none did.")]
+    nic: str
+    reason: str
+    halted_ns: Annotated[int | None, _said("When all its ranks were ended.")]
+    resume_step: Annotated[int, _said("The step with which the next attempt begins.")]
+    tries: Annotated[int, _said("Restarts tried in vain, because a NIC was dead.")]
+
+
+class JobBill(TypedDict):
+    """What a job took. Its time is useful, checkpoint, redone, hung and down time together."""
+
+    restarts: int
+    steps: Annotated[int, _said("Those that count.")]
+    steps_lost: Annotated[int, _said("Complete steps that a restart, or the failure of the job, threw away.")]
+    steps_redone: int
+    useful_ns: int
+    checkpoint_ns: int
+    redone_ns: int
+    hung_ns: int
+    down_ns: int
+    total_ns: int
+    idle_gpu_ns: Annotated[int, _said("Ranks times the time hung and down.")]
+    availability: Annotated[float, _said("The useful share.")]
+    gpu_hour_cents: int
+    cost: Annotated[float, _said("Of the whole job, in whole units of money.")]
+    cost_of_failures: Annotated[float, _said("Of what was done in vain, and of standing still.")]
+    attempts: list[AttemptRow]
+
+
 class Work(TypedDict):
     """What came of one workload."""
 
@@ -99,6 +136,7 @@ class Work(TypedDict):
     step_times_ns: Annotated[list[int], _said("Sorted; thinned out evenly when there are very many.")]
     latency_ns: Annotated[Quantiles | None, _said("Of messages, from posting to completion.")]
     flows: Annotated[list[Flow], _said("As received; the first thousand or so.")]
+    job: Annotated[JobBill | None, _said("The bill of a training job; null for other work.")]
 
 
 class FaultRow(TypedDict):

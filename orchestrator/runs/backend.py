@@ -46,6 +46,13 @@ class Backend(Protocol):
         """
         ...
 
+    async def stop(self, program: Program, nics: Sequence[str]) -> None:
+        """Have these NICs end and forget their ranks of a program, all at the next instant, which is reached then.
+
+        Their QPs and memory are gone. Raises RefusedError with a NIC's reason.
+        """
+        ...
+
     def nothing_to_come(self) -> None:
         """Called at every look at which nothing of the timetable is left: work without an end of its own may end."""
         ...

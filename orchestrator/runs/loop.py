@@ -15,6 +15,7 @@ from orchestrator.faults.absence import edges, partings, to_come
 from orchestrator.faults.fault import Fault, Window
 from orchestrator.measures.recording import Injected, Recording
 from orchestrator.runs.backend import Backend, BackendLostError
+from orchestrator.runs.job_control import JobControl
 from orchestrator.runs.observer import RunObserver
 from orchestrator.runs.recorder import Recorder
 from orchestrator.scenario.plan import Plan, Trigger
@@ -71,6 +72,7 @@ class RunLoop:
         self._conditions = [_Condition(trigger) for trigger in plan.triggers]
         self._timetable = sorted(plan.faults, key=lambda fault: fault.start_ns)
         self._end_ns = plan.begin_ns + plan.length_ns
+        self._jobs = JobControl(plan.programs, backend, recorder, plan.look_ns, self._approach)
         self._interrupted = asyncio.Event()
 
     @property
@@ -121,15 +123,22 @@ class RunLoop:
             next_ns = min(next_ns, self._end_ns)
             if quiet_ns is not None:
                 next_ns = min(next_ns, max(quiet_ns + plan.settle_ns, backend.now_ns + 1))
+            next_ns = max(min(next_ns, self._jobs.next_ns()), backend.now_ns)
             await self._reach(next_ns)
             await self._recorder.look()
             self._observer.looked(self.recording)
-            if self._recorder.working:
+            await self._jobs.act()
+            if self._working:
                 await self._ask_conditions()
             ended, quiet_ns = self._whether_over(quiet_ns)
             if ended:
                 await self._recorder.finish()
                 return ended
+
+    @property
+    def _working(self) -> bool:
+        """Whether some rank still has something to do, or will have after a restart."""
+        return self._recorder.working or self._jobs.pending
 
     def _whether_over(self, quiet_ns: Instant | None) -> tuple[str, Instant | None]:
         """How the run has ended, "" while it goes on; and since when there has been nothing to wait for."""
@@ -138,9 +147,9 @@ class RunLoop:
             return "interrupted", quiet_ns
         if self._timetable or any(to_come(one.fault, now_ns) for one in self.recording.faults):
             quiet_ns = None
-        elif self._recorder.working:
+        elif self._working:
             self._backend.nothing_to_come()
-            if self._backend.idle:
+            if self._backend.idle and not self._jobs.pending:
                 return "stalled", quiet_ns
             quiet_ns = None
         else:
@@ -150,7 +159,12 @@ class RunLoop:
         return ("length" if now_ns >= self._end_ns else ""), quiet_ns
 
     async def _reach(self, at_ns: Instant) -> None:
-        """Go on to an instant; what begins on the way is told before, and who dies on the way is heard before."""
+        """Go on to an instant."""
+        await self._approach(at_ns)
+        await self._backend.run_until(at_ns)
+
+    async def _approach(self, at_ns: Instant) -> None:
+        """Tell what begins up to an instant, and hear who dies by then, right before. Then time may go on to it."""
         await self._inject_until(at_ns)
         faults, now_ns = self._backend.faults(), self._backend.now_ns
         going, changing = dict(partings(faults, now_ns, at_ns)), dict(edges(faults, now_ns, at_ns))
@@ -159,7 +173,6 @@ class RunLoop:
             await self._recorder.edge(changing.get(stop_ns, ()))
             if stop_ns in going:
                 await self._recorder.last_words(going[stop_ns])
-        await self._backend.run_until(at_ns)
 
     async def _inject_until(self, at_ns: Instant) -> None:
         while self._timetable and self._timetable[0].start_ns <= at_ns:

@@ -5,11 +5,34 @@ before. What a rank tells is `nicd.programs.record`'s.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from mrcfabric.topology import Topology
+from nicd.programs.job import JobTerms
 from nicd.programs.program import Program
+from orchestrator.measures.job import Attempt, Job
 from orchestrator.measures.recording import ProgramResult, RankResult, Step
+
+_JOB = "training"
+"""The kind of program that has attempts."""
+
+
+@dataclass(slots=True)
+class _Past:
+    """What came of a rank's earlier attempts."""
+
+    steps: list[Step] = field(default_factory=list)
+    """Those that count."""
+    checkpoints: list[tuple[int, int, int]] = field(default_factory=list)
+    latencies: list[tuple[str, int, int]] = field(default_factory=list)
+    numbers: dict[str, int] = field(default_factory=dict)
+    """Messages and bytes, by their names in `RankResult`."""
+    flows: dict[str, dict[str, int]] = field(default_factory=dict)
+    placed: dict[str, int] = field(default_factory=dict)
+
+
+_NUMBERS = ("messages_sent", "messages_received", "bytes_sent", "bytes_received", "bytes_verified", "bytes_wrong")
 
 
 class ProgramResults:
@@ -26,6 +49,7 @@ class ProgramResults:
         self._placed: dict[tuple[str, str], dict[str, int]] = {}
         self._compared: dict[tuple[str, str], tuple[int, int]] = {}
         self._with_ranks: set[str] = set()
+        self._past: dict[tuple[str, str], _Past] = {}
         for program in programs:
             self.add(program)
 
@@ -33,7 +57,11 @@ class ProgramResults:
         """One program more."""
         names = [self._topology.node_name(index) for index in program.ranks]
         ranks = [RankResult(nic, rank, "running", begin_ns=program.begin_ns) for rank, nic in enumerate(names)]
-        self._results.append(ProgramResult(program.name, program.kind, ranks))
+        job = None
+        if program.kind == _JOB:
+            cents = JobTerms.of(program.figures).gpu_hour_cents
+            job = Job(len(ranks), cents, [Attempt(0, 0, program.begin_ns, step_end_ns=program.begin_ns)])
+        self._results.append(ProgramResult(program.name, program.kind, ranks, job))
         for rank in ranks:
             key = (program.name, rank.nic)
             self._ranks[key] = rank
@@ -50,33 +78,70 @@ class ProgramResults:
         """Take what a NIC answers to `progress`."""
         for name, entry in told.items():
             rank = self._ranks.get((name, nic))
-            if rank is not None:  # else of another run
+            # Else of another run, or of an attempt whose end a NIC has not heard of.
+            if rank is not None and entry.get("attempt", 0) == rank.attempt:
+                past = self._past.get((name, nic), _NO_PAST)
                 rank.state = entry["state"]
                 self._steps[name, nic] = entry["steps"]
-                self._received[name, nic] = dict(entry["flows"])
-                self._placed[name, nic] = dict(entry["placed"])
-                self._compared[name, nic] = entry["bytes_verified"], entry["bytes_wrong"]
+                received = {sender: flow["bytes"] for sender, flow in past.flows.items()}
+                self._received[name, nic] = _added(received, entry["flows"])
+                self._placed[name, nic] = _added(past.placed, entry["placed"])
+                before = past.numbers.get("bytes_verified", 0), past.numbers.get("bytes_wrong", 0)
+                self._compared[name, nic] = before[0] + entry["bytes_verified"], before[1] + entry["bytes_wrong"]
 
     def enter_records(self, nic: str, told: Iterable[Mapping[str, Any]]) -> None:
         """Take what a NIC answers to `programs`."""
         for entry in told:
             rank = self._ranks.get((entry["name"], nic))
-            if rank is not None:
+            if rank is not None and entry.get("attempt", 0) == rank.attempt:
                 self._enter_record((entry["name"], nic), rank, entry)
 
     def _enter_record(self, key: tuple[str, str], rank: RankResult, entry: Mapping[str, Any]) -> None:
+        past = self._past.get(key, _NO_PAST)
         rank.state, rank.reason = entry["state"], entry["reason"]
-        self._steps[key] = len(entry["steps"])
-        self._received[key] = {sender: flow["bytes"] for sender, flow in entry["flows"].items()}
-        self._placed[key] = rank.placed = dict(entry["placed"])
-        self._compared[key] = entry["bytes_verified"], entry["bytes_wrong"]
-        rank.begin_ns, rank.end_ns = entry["begin_ns"], entry["end_ns"]
-        rank.steps = [Step(*step) for step in entry["steps"]]
-        rank.messages_sent, rank.messages_received = entry["messages_sent"], entry["messages_received"]
-        rank.bytes_sent, rank.bytes_received = entry["bytes_sent"], entry["bytes_received"]
-        rank.bytes_verified, rank.bytes_wrong = entry["bytes_verified"], entry["bytes_wrong"]
-        rank.latencies = [(nic, at_ns, latency_ns) for nic, at_ns, latency_ns in entry["latencies"]]
-        rank.flows = {sender: dict(flow) for sender, flow in entry["flows"].items()}
+        rank.end_ns = entry["end_ns"]
+        if not past.numbers:
+            rank.begin_ns = entry["begin_ns"]
+        rank.steps = [*past.steps, *(Step(*step) for step in entry["steps"])]
+        rank.checkpoints = [*past.checkpoints, *((one[0], one[1], one[2]) for one in entry.get("checkpoints", ()))]
+        for name in _NUMBERS:
+            setattr(rank, name, past.numbers.get(name, 0) + entry[name])
+        rank.latencies = [*past.latencies, *((nic, at_ns, latency_ns) for nic, at_ns, latency_ns in entry["latencies"])]
+        rank.flows = _flows_added(past.flows, entry["flows"])
+        rank.placed = _added(past.placed, entry["placed"])
+        self._steps[key] = entry.get("first_step", 0) + len(entry["steps"])
+        self._received[key] = {sender: flow["bytes"] for sender, flow in rank.flows.items()}
+        self._placed[key] = dict(rank.placed)
+        self._compared[key] = rank.bytes_verified, rank.bytes_wrong
+
+    # Attempts of a job.
+
+    def of(self, name: str) -> ProgramResult:
+        """The result of one program."""
+        return next(result for result in self._results if result.name == name)
+
+    def end_attempt(self, name: str, reason: str) -> None:
+        """All ranks were ended: those that ran have failed with their job."""
+        for rank in self.of(name).ranks:
+            if rank.state in ("running", "done"):
+                rank.state, rank.reason = "failed", reason
+
+    def begin_attempt(self, program: Program) -> None:
+        """Ranks begin anew: of what they had done, the steps before the first one count."""
+        result = self.of(program.name)
+        assert result.job is not None, "only jobs have attempts"
+        for rank in result.ranks:
+            key = program.name, rank.nic
+            rank.steps = rank.steps[: program.first_step]
+            rank.checkpoints = [one for one in rank.checkpoints if one[0] <= program.first_step]
+            numbers = {name: getattr(rank, name) for name in _NUMBERS}
+            self._past[key] = _Past(rank.steps, rank.checkpoints, rank.latencies, numbers, rank.flows, rank.placed)
+            rank.state, rank.reason, rank.end_ns = "running", "", None
+            rank.attempt, rank.first_step = program.attempt, program.first_step
+            self._steps[key] = program.first_step
+        result.job.attempts.append(
+            Attempt(program.attempt, program.first_step, program.begin_ns, program.first_step, program.begin_ns)
+        )
 
     def lose(self, dead: Iterable[str]) -> None:
         """NICs that have died take their ranks with them."""
@@ -112,6 +177,28 @@ class ProgramResults:
     def results(self) -> list[ProgramResult]:
         """As told so far; the same objects every time."""
         return self._results
+
+
+_NO_PAST = _Past()
+
+
+def _added(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    return {name: one.get(name, 0) + other.get(name, 0) for name in (*one, *(new for new in other if new not in one))}
+
+
+def _flows_added(
+    past: Mapping[str, dict[str, int]], told: Mapping[str, Mapping[str, int]]
+) -> dict[str, dict[str, int]]:
+    """Flows of all attempts: the first instant is the first attempt's, the last one the present one's."""
+    found = {sender: dict(flow) for sender, flow in past.items()}
+    for sender, flow in told.items():
+        if sender not in found:
+            found[sender] = dict(flow)
+            continue
+        old = found[sender]
+        found[sender] = {**flow, "first_ns": old["first_ns"], "bytes": old["bytes"] + flow["bytes"],
+                         "messages": old["messages"] + flow["messages"]}  # fmt: skip
+    return found
 
 
 def _by_flow(found: Mapping[tuple[str, str], Mapping[str, int]]) -> dict[str, int]:

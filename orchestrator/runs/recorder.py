@@ -116,6 +116,11 @@ class Recorder:
         """Whether some rank still has something to do, as of the last look."""
         return self._results.working
 
+    @property
+    def results(self) -> ProgramResults:
+        """What came of the programs, as of the last look."""
+        return self._results
+
     def add_program(self, program: Program) -> None:
         """A program that the plan does not know was given to the backend."""
         self._results.add(program)
@@ -274,8 +279,7 @@ class Recorder:
         recording.looks.append(look)
         recording.end_ns = at_ns
         recording.reorder = self._reorder()
-        if self._every_detail:
-            recording.programs = self._results.results()
+        recording.programs = self._results.results()
         return look
 
     def _reorder(self) -> dict[int, int]:

@@ -6,6 +6,7 @@ Owns the lines, which a terminal and a log show alike. The judging is `orchestra
 from typing import Any
 
 from orchestrator.report import words
+from orchestrator.report.job_bill import job_lines
 from orchestrator.runs.cost_table import fidelity_lines
 
 
@@ -18,6 +19,7 @@ def summary_lines(report: dict[str, Any]) -> list[str]:
         place = words.where(finding, begin_ns)
         at = f", at {place}" if place and not finding["held"] else ""
         lines.append(f"  {mark} {finding['name']}: {words.observed(finding)}; {words.expected(finding)}{at}")
+    lines += job_lines(report)
     lines += [f"  note  {note}" for note in report["notes"]]
     lines += fidelity_lines(report)
     lines.append(f"  cores: {words.cores(report)}")

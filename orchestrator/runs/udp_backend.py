@@ -165,6 +165,13 @@ class UdpBackend:
             opening.cancel()
             await asyncio.gather(opening, return_exceptions=True)
 
+    async def stop(self, program: Program, nics: Sequence[str]) -> None:
+        """As `Backend.stop`."""
+        name = self._past.names.get(program.name, program.name)
+        batch = [(nic, "stop_program", {"name": name}) for nic in nics]
+        # Also without anybody to tell, so that time is where it is in virtual time.
+        await (self._carry_out([batch]) if batch else self._move_to(self.now_ns + 1))
+
     async def order(self, orders: Sequence[Order]) -> None:
         """As `Backend.order`; every order has an instant of its own."""
         await self._carry_out([[(one.node, one.op, dict(one.args))] for one in orders])

@@ -71,6 +71,14 @@ class SimBackend:
         if self._refusals:
             raise RefusedError(self._refusals[0])
 
+    async def stop(self, program: Program, nics: Sequence[str]) -> None:
+        for nic in nics:
+            self.fabric.command(nic, "stop_program", {"name": program.name}, self.now_ns + 1)
+        self._refusals.clear()
+        await self.run_until(self.now_ns + 1)
+        if self._refusals:
+            raise RefusedError(self._refusals[0])
+
     def nothing_to_come(self) -> None:
         """Every program in virtual time has an end of its own."""
 

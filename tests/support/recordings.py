@@ -10,6 +10,7 @@ from mrcfabric.topology import Topology
 from orchestrator.faults.fault import Fault, Window
 from orchestrator.measures.expectation import Expectation, Span
 from orchestrator.measures.goodput import Goodput
+from orchestrator.measures.job import Attempt, Job
 from orchestrator.measures.judge import verdict
 from orchestrator.measures.recording import (
     Injected,
@@ -131,7 +132,7 @@ def sample_programs() -> list[ProgramResult]:
             steps.append(Step(begin, begin + COMPUTE, begin + 50_000 + late))
         ranks.append(_rank(nic, number, steps, 4_800_000, NICS[number - 1]))
     return [
-        ProgramResult("train", "training", ranks),
+        ProgramResult("train", "training", ranks, Job(len(ranks), 200, [Attempt(0, 0, ranks[0].begin_ns)])),
         ProgramResult("aside", "p2p", [_rank("h000", 0, [], 0, ""), _rank("h003", 1, [], 960_000, "h000")]),
     ]
 

@@ -55,7 +55,7 @@ def test_a_glance_says_what_the_counters_say() -> None:
         assert port[0] == told["bytes"] + OVERHEAD_BYTES * told["packets"] > 0
         assert port[1:4] == (told["data_bytes"] + told["control_bytes"], told["marks"], told["trimmed"])
     (rank,) = rest.programs
-    assert ProgramGlance(*rank) == ("work", WORK.kind, 4, "running", hosted.host(1).progress()["work"]["steps"])
+    assert ProgramGlance(*rank) == ("work", WORK.kind, 4, "running", hosted.host(1).progress()["work"]["steps"], 0)
 
 
 def test_the_result_does_not_depend_on_how_time_is_cut() -> None:

@@ -36,6 +36,7 @@ def test_progress_is_short() -> None:
     flow.add(1, 8)
     assert record.progress() == {
         "state": "running",
+        "attempt": 0,
         "steps": 1,
         "flows": {"h001": 8},
         "placed": {},
