@@ -15,7 +15,7 @@ from orchestrator.api.work import Work
 from orchestrator.fabric.readings import ClockReading
 from orchestrator.fabric.verbs import Verbs
 from orchestrator.faults.fault import Fault
-from orchestrator.measures import judge, measures
+from orchestrator.measures import checking, judge
 from orchestrator.measures.expectation import Expectation
 from orchestrator.measures.judge import Finding
 from orchestrator.measures.measure import Reduce, Relative
@@ -119,7 +119,7 @@ class Watch:
         """Measure the recording so far and check the bounds. Raises ConfigError."""
         asked = _expectation(measure, bounds)
         programs = [program.name for program in self.recording.programs]
-        measures.check(
+        checking.check(
             asked, measure, self.recording.topology, programs, [one.fault.id for one in self.recording.faults]
         )
         return judge.judge(asked, self.recording, last_ns=bounds.get("over_ns"))

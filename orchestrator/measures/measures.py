@@ -1,22 +1,19 @@
 """The measures: every figure that can be taken of a run, by name.
 
-Owns the table, for expectations, conditions, scripts and the docs alike, and checks expectations against it. `rates`,
-`counts`, `durations` and `outcomes` compute the figures.
+Owns the table, for expectations, conditions, scripts and the docs alike. `checking` checks expectations against it;
+`rates`, `counts`, `durations`, `links` and `outcomes` compute the figures.
 """
 
 import difflib
-from collections.abc import Collection, Mapping
-from typing import get_args
+from collections.abc import Mapping
 
 from mrcfabric.errors import ConfigError
-from mrcfabric.topology import Topology
 from nicd.core.ev_state import EV_STATES
 from nicd.core.stats import RETRANSMIT_CAUSES
-from orchestrator.measures import counts, durations, optimum, outcomes, rates
+from orchestrator.measures import counts, durations, links, optimum, outcomes, rates
 from orchestrator.measures.drop_reasons import DROP_REASONS
-from orchestrator.measures.expectation import Expectation
 from orchestrator.measures.job_measures import JOB_MEASURES
-from orchestrator.measures.measure import Measure, Of, Reduce, Unit, matching
+from orchestrator.measures.measure import Measure, Of, Unit
 from orchestrator.measures.recording import RATES, WINDOWS
 
 _ENTERED = tuple(state for state in EV_STATES if state != "skip")
@@ -132,6 +129,27 @@ MEASURES: Mapping[str, Measure] = {
         durations.detection_rtts,
         _NIC,
         of_faults=True,
+    ),
+    "mapping_rtts": Measure(
+        Unit.RTT,
+        "From a fault until the mapper of the scenario (`mapper`) held a link or switch bad that it struck.",
+        links.mapping_rtts,
+        of_work=False,
+        of_faults=True,
+    ),
+    "links_bad": Measure(
+        Unit.COUNT,
+        "Links and switches that the mapper held bad: the most at a time.",
+        links.held(lambda found: len(found.bad)),
+        binned=True,
+        of_work=False,
+    ),
+    "links_avoided": Measure(
+        Unit.COUNT,
+        "Those of them that NICs were kept off.",
+        links.held(lambda found: len(found.avoided)),
+        binned=True,
+        of_work=False,
     ),
     "completed": Measure(
         Unit.SHARE,
@@ -306,80 +324,3 @@ def find(name: str, where: str) -> Measure:
         nearest = difflib.get_close_matches(name, MEASURES, n=1, cutoff=0.0)[0]
         raise ConfigError(where, f"no measure is called {name!r}", f"nearest is {nearest}")
     return measure
-
-
-def check(
-    asked: Expectation, where: str, topology: Topology, programs: Collection[str], faults: Collection[str]
-) -> None:
-    """Raises ConfigError for an expectation that can never be judged: unknown measure, meaningless name, no bounds.
-
-    `where` names the expectation in the message; `programs` and `faults` are the names in the scenario.
-    """
-    measure = find(asked.measure, where)
-    if asked.at_least is None and asked.at_most is None:
-        raise ConfigError(where, f"{asked.measure} has no bound", "at_least, at_most, or both")
-    if asked.at_least is not None and asked.at_most is not None and asked.at_least > asked.at_most:
-        raise ConfigError(where, f"nothing is at least {asked.at_least:g} and at most {asked.at_most:g}")
-    averaged = asked.measure == "recovery_rtts"
-    if asked.bin_ns is not None and not measure.binned and not averaged:
-        raise ConfigError(where, f"{asked.measure} cannot be told bin by bin")
-    if asked.bin_ns is not None and asked.bin_ns <= 0:
-        raise ConfigError(where, "a bin has a width above 0")
-    if asked.relative_to is not None and asked.relative_to not in measure.relative:
-        known = " or ".join(measure.relative) or "to nothing"
-        raise ConfigError(where, f"{asked.measure} is not told relative to {asked.relative_to}", known)
-    if asked.reduce is not None and asked.reduce not in get_args(Reduce):
-        raise ConfigError(where, f"figures cannot be reduced to {asked.reduce!r}", ", ".join(get_args(Reduce)))
-    span = asked.during
-    if span.kind in ("fault", "after") and span.fault and span.fault not in faults:
-        raise ConfigError(where, f"no fault is called {span.fault!r}", f"faults are {', '.join(faults) or 'none'}")
-    if span.end_ns is not None and span.end_ns <= span.start_ns:
-        raise ConfigError(where, "the span ends before it begins")
-    _check_of(asked, measure, where, topology, programs)
-
-
-def _check_of(asked: Expectation, measure: Measure, where: str, topology: Topology, programs: Collection[str]) -> None:
-    if measure.of_needed and not asked.of:
-        raise ConfigError(where, f"{asked.measure} needs to know of what", _spelling(measure))
-    if asked.of and not measure.of:
-        raise ConfigError(where, f"{asked.measure} is told of all together only")
-    for pattern in asked.of:
-        sorts = _meant(pattern, measure, topology, programs)
-        if not sorts:
-            raise ConfigError(where, f"{asked.measure} of {pattern!r} is the measure of nothing", _spelling(measure))
-        if len(sorts) > 1:
-            raise ConfigError(
-                where, f"{pattern!r} may mean a {' or a '.join(sorts)}", "which of them is to be told apart"
-            )
-
-
-def _meant(pattern: str, measure: Measure, topology: Topology, programs: Collection[str]) -> list[Of]:
-    """The kinds of things, among those that the measure can be taken of, that a name or pattern means."""
-    names: dict[Of, list[str]] = {
-        Of.NIC: [*topology.nic_names()],
-        Of.PLANE: [str(plane) for plane in range(topology.planes)],
-        Of.PROGRAM: list(programs),
-        Of.LABEL: list(measure.labels),
-        Of.NODE: list(topology.node_names()),
-    }
-    if Of.LABEL in measure.of:
-        names[Of.NIC].append(counts.SWITCHES)
-    first, colon, rest = pattern.partition(":")
-    if not colon:
-        return [one for one in measure.of if matching((pattern,), names.get(one, ()))]
-    if Of.FLOW in measure.of and rest.count(">") == 1 and matching((first,), programs):
-        return [Of.FLOW]
-    nodes = [name for one in (Of.NIC, Of.PLANE) if one in measure.of for name in names[one]]
-    return [Of.LABEL] if matching((first,), nodes) and matching((rest,), measure.labels) else []
-
-
-def _spelling(measure: Measure) -> str:
-    examples = {
-        Of.NIC: "a NIC as h003",
-        Of.PLANE: "a plane as 5",
-        Of.PROGRAM: "a workload by its name",
-        Of.FLOW: "a flow as train:h001>h000",
-        Of.NODE: "a node as p0-t1-2",
-        Of.LABEL: f"one of {', '.join(measure.labels)}",
-    }
-    return "of " + ", ".join(examples[one] for one in measure.of)

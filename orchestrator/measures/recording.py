@@ -4,6 +4,7 @@ Owns the records. `orchestrator.runs.recorder` fills them; `measures` and everyt
 fabric time in nanoseconds; counters are cumulative since the begin of the run, over all lives of a node.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -155,6 +156,19 @@ class Injected:
         return self.over_ns < self.fault.end_ns
 
 
+@dataclass(frozen=True, slots=True)
+class LinksFound:
+    """What the mapper of a run held from one of its looks on."""
+
+    at_ns: Instant
+    bad: tuple[str, ...]
+    """Dead switches, then links."""
+    avoided: tuple[str, ...] = ()
+    """Those of them that NICs were kept off."""
+    kept: Mapping[str, str] = field(default_factory=dict)
+    """Bad ones that NICs went on using, and why."""
+
+
 @dataclass(slots=True)
 class Recording:
     """Everything recorded of one run."""
@@ -171,6 +185,8 @@ class Recording:
     looks: list[Look] = field(default_factory=list)
     programs: list[ProgramResult] = field(default_factory=list)
     faults: list[Injected] = field(default_factory=list)
+    links: list[LinksFound] | None = None
+    """Every change of what the mapper held, in time order; None: the run had no mapper."""
     events: list[dict[str, Any]] = field(default_factory=list)
     """Noteworthy events of all nodes in order of (at_ns, node): `node`, `at_ns`, `kind`, and the event's fields."""
     events_forgotten: int = 0

@@ -6,6 +6,7 @@ its seed alone: it holds no wall clock, no path and no process. Only `cores` say
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, TypeAlias
 
 from mrcfabric.cores import CORES
@@ -75,6 +76,7 @@ def build(plan: Plan, recording: Recording, verdict: Verdict) -> Report:
         "drops": {reason: count for reason, count in _labels(recording, "drops").items() if count},
         "programs": [_program(program, recording) for program in recording.programs],
         "faults": [fault_row(one, recording, plan.leaves) for one in recording.faults],
+        "links": None if recording.links is None else [asdict(found) for found in recording.links],
         "timeline": _timeline(recording),
         "evs": _evs(recording),
         "reorder": [{"ahead": 1 << key, "packets": count} for key, count in sorted(recording.reorder.items())],

@@ -50,6 +50,7 @@ _BADGES = {"held": "pass", "not held": "fail", "not valid": "invalid", "interrup
 TARGETS_MAX = 24
 """Targets of a fault that are listed."""
 FAULTS_MAX = 200
+LINKS_MAX = 40
 """Faults that get a row of their own; a long storm has more, and report.json has them all."""
 _MS = 1000.0
 """Milliseconds in a second."""
@@ -102,6 +103,7 @@ def render(report: Mapping[str, Any], recording: Recording) -> str:
             _findings(report, begin_ns),
             _goodput(charts["goodput"], bool(misses)),
             _faults(report, begin_ns),
+            _links(report, begin_ns),
             _evs(charts.get("EV states")),
             _retransmissions(report, recording, charts.get("retransmissions")),
             _steps(report, canvas),
@@ -216,6 +218,23 @@ def _faults(report: Mapping[str, Any], begin_ns: int) -> str:
     rest = len(faults) - FAULTS_MAX
     below = note(f"{rest} more are in the report.") if rest > 0 else ""
     return section("Faults", note(_FAULT_CAPTION), table(heads, rows, text_columns=[1]), below)
+
+
+def _links(report: Mapping[str, Any], begin_ns: int) -> str:
+    """What the mapper held, change by change; nothing where the run had none."""
+    changes = report.get("links")
+    if changes is None:
+        return ""
+    rows = []
+    for found in changes[:LINKS_MAX]:
+        kept = "; ".join(f"{name} {why}" for name, why in found["kept"].items())
+        names = [words.shortened(found[key], TARGETS_MAX) or "none" for key in ("bad", "avoided")]
+        rows.append([shown((found["at_ns"] - begin_ns) / NS_PER_US), *map(escape, [*names, kept or "-"])])
+    said = "The mapper tested every link by probes that NICs sent to themselves. Each row holds from its instant on."
+    rest = len(changes) - LINKS_MAX
+    below = note(f"{rest} more are in the report.") if rest > 0 else ""
+    heads = ["from, us", "held bad", "NICs avoid", "bad, and still used"]
+    return section("Links", note(said), table(heads, rows, text_columns=[1, 2, 3]), below)
 
 
 def _cell(value: float | None, kind: str) -> str:

@@ -177,6 +177,15 @@ class FaultRow(TypedDict):
     recovery_after_rtts: Annotated[Number | None, _said("From its end to all of it.")]
 
 
+class LinksFound(TypedDict):
+    """What the mapper held from one of its looks on."""
+
+    at_ns: int
+    bad: Annotated[list[str], _said("Dead switches, then links.")]
+    avoided: Annotated[list[str], _said("Those of them that NICs were kept off.")]
+    kept: Annotated[dict[str, str], _said("Bad ones that NICs went on using, and why.")]
+
+
 class Timeline(TypedDict):
     """Goodput per plane in bins of one width."""
 
@@ -257,6 +266,12 @@ class Report(TypedDict):
     drops: Annotated[dict[str, int], _said("Packets by reason, of NICs and switches; reasons that occurred.")]
     programs: list[Work]
     faults: list[FaultRow]
+    links: NotRequired[
+        Annotated[
+            list[LinksFound] | None,
+            _said("Every change of what the mapper held; null: the run had none. Older reports lack it."),
+        ]
+    ]
     timeline: Timeline
     evs: Evs
     reorder: list[Ahead]

@@ -51,6 +51,9 @@ def attached(name: str, file: str, overrides: Sequence[str], *, seed: str | None
                 raise ConfigError(
                     f"{file}: deny, ev_profiles", "changes NICs for good", "mrcfabric ev deny, or leave out --on"
                 )
+            if plan.mapper is not None:
+                what = "leaves denials behind where the run does not come to its end"
+                raise ConfigError(f"{file}: mapper", what, "mrcfabric mapper --deny, or leave out --on")
             if (program := of_processes(plan.programs)) is not None:
                 what = f"the ranks of {program.name} are processes, and these need a fabric of the run's own"
                 raise ConfigError(f"{file}: workload", what, "leave out --on")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, TextIO
 
 from mrcfabric.units import Instant
-from orchestrator.measures.recording import Injected, Recording
+from orchestrator.measures.recording import Injected, LinksFound, Recording
 from orchestrator.report.words import fault_title, shortened
 from orchestrator.runs.cost_table import cost_lines
 from orchestrator.runs.glance import FaultChange, Follower, Glance, glance
@@ -34,6 +34,12 @@ def progress_line(seen: Glance, plan: Plan) -> str:
     if seen.dilation is not None:
         parts.append(f"dilation {seen.dilation:,.0f}")
     return f"{_rtts(seen.at_ns, plan)}  {'  '.join(parts)}"
+
+
+def mapping_line(found: LinksFound) -> str:
+    """What the mapper holds, in one line."""
+    avoided = f", NICs avoid {shortened(found.avoided)}" if found.avoided else ""
+    return f"mapper: bad {shortened(found.bad)}{avoided}" if found.bad else "mapper: every link is good again"
 
 
 def _rtts(at_ns: Instant, plan: Plan) -> str:
@@ -80,6 +86,10 @@ class Lines:
     def triggered(self, trigger: Trigger, at_ns: Instant) -> None:
         assert self._plan is not None
         self._say(f"{_rtts(at_ns, self._plan)}  it holds that {trigger.text}: {trigger.name}")
+
+    def mapped(self, found: LinksFound) -> None:
+        assert self._plan is not None
+        self._say(f"{_rtts(found.at_ns, self._plan)}  {mapping_line(found)}")
 
     def ended(self, report: dict[str, Any]) -> None:
         for line in (*cost_lines(report), *summary_lines(report)):

@@ -13,6 +13,8 @@ from typing import Final
 from mrcfabric.units import NEVER, Instant
 from orchestrator.faults.absence import edges, partings, to_come
 from orchestrator.faults.fault import Fault, Window
+from orchestrator.mapper.link_watch import WatchSettings
+from orchestrator.mapper.run_mapping import RunMapping
 from orchestrator.measures.recording import Injected, Recording
 from orchestrator.runs.backend import Backend, BackendLostError
 from orchestrator.runs.job_control import JobControl
@@ -70,6 +72,10 @@ class RunLoop:
         self._recorder = recorder
         self._observer = observer
         self._conditions = [_Condition(trigger) for trigger in plan.triggers]
+        self._mapping: RunMapping | None = None
+        if plan.mapper is not None:
+            settings = WatchSettings.of(plan.topology, plan.mapper.period_ns, deny=plan.mapper.deny)
+            self._mapping = RunMapping(plan.topology, settings, plan.begin_ns)
         self._timetable = sorted(plan.faults, key=lambda fault: fault.start_ns)
         self._end_ns = plan.begin_ns + plan.length_ns
         self._jobs = JobControl(plan.programs, backend, recorder, plan.look_ns, self._approach)
@@ -159,9 +165,31 @@ class RunLoop:
         return ("length" if now_ns >= self._end_ns else ""), quiet_ns
 
     async def _reach(self, at_ns: Instant) -> None:
-        """Go on to an instant."""
+        """Go on to an instant, and let the mapper look when its time comes on the way."""
+        mapping = self._mapping
+        while mapping is not None and mapping.due_ns <= at_ns:
+            await self._pass(mapping.due_ns)
+            await self._map(mapping)
+        await self._pass(at_ns)
+
+    async def _pass(self, at_ns: Instant) -> None:
         await self._approach(at_ns)
         await self._backend.run_until(at_ns)
+
+    async def _map(self, mapping: RunMapping) -> None:
+        """One look of the mapper, and what follows from it."""
+        backend, recorder = self._backend, self._recorder
+        heard = recorder.within_reach(list(self.plan.topology.nic_names()))
+        findings, orders = await mapping.look(backend, heard)
+        changed = recorder.mapped(backend.now_ns, findings)
+        if changed is not None:
+            self._observer.mapped(changed)
+        if orders:
+            # Each has an instant of its own. Who goes meanwhile is told nothing any more.
+            until_ns = backend.now_ns + len(orders)
+            going = {node for _, nodes in partings(backend.faults(), backend.now_ns, until_ns) for node in nodes}
+            await self._approach(until_ns)
+            await backend.order([one for one in orders if one.node not in going])
 
     async def _approach(self, at_ns: Instant) -> None:
         """Tell what begins up to an instant, and hear who dies by then, right before. Then time may go on to it."""

@@ -3,7 +3,8 @@
 Owns the order in which things are told. What is shown is `orchestrator.runs.screen`'s, `orchestrator.runs.lines`'s and
 `orchestrator.runs.stream`'s; when something is told is the run's own.
 
-    began; then looked, injected and triggered in the order of fabric time; then ended; closed last, however it ended
+    began; then looked, injected, mapped and triggered in the order of fabric time; then ended; closed last, however it
+    ended
 
 An observer only listens: nothing that it does changes the course of a run.
 """
@@ -11,7 +12,7 @@ An observer only listens: nothing that it does changes the course of a run.
 from typing import Any, Protocol
 
 from mrcfabric.units import Instant
-from orchestrator.measures.recording import Injected, Recording
+from orchestrator.measures.recording import Injected, LinksFound, Recording
 from orchestrator.scenario.plan import Plan, Trigger
 
 
@@ -32,6 +33,10 @@ class RunObserver(Protocol):
 
     def triggered(self, trigger: Trigger, at_ns: Instant) -> None:
         """A condition was seen to hold at the look of `at_ns`; its faults are injected next."""
+        ...
+
+    def mapped(self, found: LinksFound) -> None:
+        """The mapper of the run holds something else than before, from its look at `found.at_ns` on."""
         ...
 
     def ended(self, report: dict[str, Any]) -> None:

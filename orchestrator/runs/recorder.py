@@ -9,7 +9,7 @@ import asyncio
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -19,8 +19,9 @@ from nicd.programs.program import Program
 from orchestrator.faults.absence import dead, deaf
 from orchestrator.faults.fault import Fault
 from orchestrator.hosts.clock.host_pairs import since
+from orchestrator.mapper.run_mapping import Findings
 from orchestrator.measures.goodput import Goodput
-from orchestrator.measures.recording import Injected, Look, NicLook, Recording
+from orchestrator.measures.recording import Injected, LinksFound, Look, NicLook, Recording
 from orchestrator.runs.backend import Backend
 from orchestrator.runs.counting import (
     flat_nic,
@@ -131,9 +132,21 @@ class Recorder:
         self._meeting = True
         self.recording.faults.append(injected)
 
+    def mapped(self, at_ns: Instant, findings: Findings) -> LinksFound | None:
+        """The mapper has looked; what it holds from now on, if that is something else than before."""
+        links = self.recording.links
+        found = LinksFound(at_ns, findings.bad, findings.avoided, findings.kept)
+        if links is None:
+            links = self.recording.links = []
+        before = links[-1] if links else LinksFound(at_ns, ())
+        if replace(before, at_ns=at_ns) == found:
+            return None
+        links.append(found)
+        return found
+
     async def begin(self) -> None:
         """Right before the begin of the run: what has been counted by now does not count."""
-        await self._ask(self._within_reach(self._nodes))
+        await self._ask(self.within_reach(self._nodes))
         for counts in self._nodes.values():
             counts.base = dict(counts.latest)
         self._host_pairs = await self._backend.host_pairs()
@@ -141,17 +154,17 @@ class Recorder:
 
     async def look(self) -> Look:
         """The fabric as it stands."""
-        await self._ask(self._within_reach(self._nodes))
+        await self._ask(self.within_reach(self._nodes))
         return self._enter_look()
 
     async def last_words(self, nodes: Sequence[str]) -> None:
         """Ask nodes that are about to die or to go deaf, so that what they know is not lost with them."""
-        await self._ask(self._within_reach(nodes), whole=True)
+        await self._ask(self.within_reach(nodes), whole=True)
 
     async def edge(self, faults: Sequence[Fault]) -> None:
         """Right before faults begin or end: what has met those that are in force is read from who can tell."""
         nodes = {node for fault in faults for node in self._traffic.witnesses(fault)}
-        await self._count(self._within_reach(sorted(nodes)))
+        await self._count(self.within_reach(sorted(nodes)))
         self._meet(self._backend.now_ns, nodes)
 
     def _meet(self, at_ns: Instant, nodes: Iterable[str]) -> None:
@@ -160,7 +173,7 @@ class Recorder:
 
     async def finish(self) -> None:
         """The last look, with everything that is not asked for while a run goes on."""
-        await self._ask(self._within_reach(self._nodes), whole=True)
+        await self._ask(self.within_reach(self._nodes), whole=True)
         self._enter_look()
         self.recording.fidelity = await self._backend.fidelity()
         self.recording.host_pairs = since(await self._backend.host_pairs(), self._host_pairs)
@@ -178,7 +191,8 @@ class Recorder:
 
     # Asking.
 
-    def _within_reach(self, nodes: Sequence[str] | Mapping[str, Any]) -> list[str]:
+    def within_reach(self, nodes: Sequence[str] | Mapping[str, Any]) -> list[str]:
+        """Those of some nodes that live and hear."""
         faults, now_ns = self._backend.faults(), self._backend.now_ns
         absent = dead(faults, now_ns) | deaf(faults, now_ns)
         return [node for node in nodes if node not in absent]

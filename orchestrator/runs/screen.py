@@ -14,9 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 from mrcfabric.units import GBPS, MIB, NS_PER_US, Instant
-from orchestrator.measures.recording import Injected, Recording
+from orchestrator.measures.recording import Injected, LinksFound, Recording
 from orchestrator.runs.cost_table import cost_table
 from orchestrator.runs.glance import Glance, glance
+from orchestrator.runs.lines import mapping_line
 from orchestrator.runs.summary import summary_lines
 from orchestrator.runs.timetable import timetable, window
 from orchestrator.scenario.plan import Plan, Trigger
@@ -49,6 +50,7 @@ class Screen:
         self._seen: Glance | None = None
         self._injected: list[Injected] = []
         self._fired: list[str] = []
+        self._links: LinksFound | None = None
 
     def began(self, plan: Plan, backend: str) -> None:
         self._plan, self._backend = plan, backend
@@ -67,6 +69,9 @@ class Screen:
 
     def triggered(self, trigger: Trigger, at_ns: Instant) -> None:
         self._fired.append(trigger.name)
+
+    def mapped(self, found: LinksFound) -> None:
+        self._links = found
 
     def ended(self, report: dict[str, Any]) -> None:
         self._live.stop()
@@ -88,6 +93,8 @@ class Screen:
         at_ns = plan.begin_ns if seen is None else seen.at_ns
         parts: list[RenderableType] = [self._head(plan, at_ns), self._progress(plan, at_ns)]
         parts.append(Text("not looked at yet\n", "bold cyan") if seen is None else _figures(plan, seen))
+        if self._links is not None:
+            parts.append(Text(mapping_line(self._links), "yellow" if self._links.bad else "green"))
         return Group(*parts, self._timetable(plan, at_ns))
 
     def _head(self, plan: Plan, at_ns: Instant) -> Text:

@@ -8,7 +8,7 @@ import json
 from typing import Any, TextIO
 
 from mrcfabric.units import GBPS, NEVER, Instant
-from orchestrator.measures.recording import Injected, Recording
+from orchestrator.measures.recording import Injected, LinksFound, Recording
 from orchestrator.runs.glance import FaultChange, Follower, glance
 from orchestrator.runs.outlet import Outlet
 from orchestrator.scenario.plan import Plan, Trigger
@@ -83,6 +83,9 @@ class Stream:
             condition=trigger.text,
             faults=[fault.id for fault in trigger.faults],
         )
+
+    def mapped(self, found: LinksFound) -> None:
+        self._tell("links", found.at_ns, bad=list(found.bad), avoided=list(found.avoided), kept=dict(found.kept))
 
     def ended(self, report: dict[str, Any]) -> None:
         """A line per expectation, and the verdict."""

@@ -15,7 +15,7 @@ from typing import Any, Final
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.units import Instant
 from orchestrator.measures.judge import EXIT_CODES, rounded, verdict
-from orchestrator.measures.recording import Injected, Recording
+from orchestrator.measures.recording import Injected, LinksFound, Recording
 from orchestrator.process.job_pool import JobPool, as_they_end
 from orchestrator.report.report import notes
 from orchestrator.runs.loop import RunLoop
@@ -56,6 +56,8 @@ class _Deaf:
     def injected(self, injected: Injected) -> None: ...
 
     def triggered(self, trigger: Trigger, at_ns: Instant) -> None: ...
+
+    def mapped(self, found: LinksFound) -> None: ...
 
     def ended(self, report: dict[str, Any]) -> None: ...
 

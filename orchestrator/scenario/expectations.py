@@ -9,10 +9,11 @@ from fractions import Fraction
 from typing import Any, Final
 
 from mrcfabric.units import Instant
+from orchestrator.measures.checking import check
 from orchestrator.measures.expectation import Expectation, Span
 from orchestrator.measures.judge import met
 from orchestrator.measures.measure import Measure, Unit
-from orchestrator.measures.measures import check, find
+from orchestrator.measures.measures import find
 from orchestrator.measures.recording import Recording
 from orchestrator.measures.spans import recorded_ns
 from orchestrator.scenario.method import Site

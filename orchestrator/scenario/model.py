@@ -213,6 +213,15 @@ class Denied(Struct, kw_only=True, forbid_unknown_fields=True):
     """Only towards this NIC."""
 
 
+class MapperEntry(Struct, kw_only=True, forbid_unknown_fields=True):
+    """The Clustermapper, from the begin of the work to the end of the run."""
+
+    deny: bool = True
+    """Whether NICs are kept off links that were found bad; `mrcfabric mapper --deny` does so on a fabric that runs."""
+    period: Length | None = None
+    """Time of a round of probes; four base RTTs, or the NICs' own period, when it is left out."""
+
+
 class ProfileEntry(Struct, kw_only=True, forbid_unknown_fields=True):
     """An EV profile that NICs have from before the work begins; attributes as of `mrcfabric ev profile`."""
 
@@ -248,6 +257,8 @@ class ScenarioFile(Struct, kw_only=True, forbid_unknown_fields=True):
     """EV profiles beside the built-in one."""
     deny: Annotated[list[Denied], Meta(max_length=DENIED_MAX)] = []
     """Paths that NICs must not use, from before the work begins."""
+    mapper: MapperEntry | None = None
+    """Every link is tested while the work goes on; not at all when it is left out."""
     steady_state: Annotated[list[Expect], Meta(max_length=EXPECTATIONS_MAX)] = []
     """What must hold before the first fault."""
     method: Annotated[list[Any], Meta(max_length=METHOD_MAX)] = []

@@ -43,6 +43,16 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
+class LinkTests:
+    """How the Clustermapper tests the links of a run."""
+
+    period_ns: int | None
+    """Time of a round of probes; None: as `orchestrator.mapper.link_watch.WatchSettings.of` has it."""
+    deny: bool
+    """Whether it fills deny lists."""
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """The work, the faults and the expectations of a run."""
 
@@ -67,6 +77,8 @@ class Plan:
     expectations: tuple[Expectation, ...]
     orders: tuple[Order, ...] = ()
     """Carried out before the workloads are loaded."""
+    mapper: LinkTests | None = None
+    """From the begin of the run on; None: nobody tests links."""
     leaves: Mapping[str, float] = field(default_factory=dict)
     """Entry of the timetable -> the share of the goodput that can be had while it bites, where the file says so."""
     source: dict[str, Any] = field(default_factory=dict)

@@ -18,7 +18,8 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.naming import shown
 from mrcfabric.topology import Topology
 from mrcfabric.topology_file import SYSTEM_KEY, TopologyFile, beside, read_part
-from mrcfabric.units import Instant
+from mrcfabric.units import NS_PER_S, Instant
+from nicd.core.settings_self_probe import SELF_PROBE_PERIOD_NS_MIN
 from nicd.programs.program import PROGRAMS_MAX, Program
 from orchestrator.faults.fault import Fault
 from orchestrator.faults.host_map import HostMap
@@ -28,7 +29,7 @@ from orchestrator.scenario import chaos
 from orchestrator.scenario.expectations import ANY_FAULT, condition_of, expectation_of
 from orchestrator.scenario.method import FAULTS_MAX, Site, checked, faults_of, of_mrc_alone, placed, settled
 from orchestrator.scenario.model import DRAWN, ENTRIES, WORKLOADS, ChaosEntry, ScenarioFile
-from orchestrator.scenario.plan import Order, Plan, Trigger
+from orchestrator.scenario.plan import LinkTests, Order, Plan, Trigger
 from orchestrator.scenario.workloads import program_of, traces_read
 from orchestrator.yamlfile.decode import by_kind, decode
 from orchestrator.yamlfile.document import FABRIC_KEY, FLAG, Document, Spot, read
@@ -118,6 +119,7 @@ def resolve(
         triggers=triggers,
         expectations=_expectations(site, root, file, programs),
         orders=(*_profiles(site, root, file), *_denied(site, root, file)),
+        mapper=_mapper(site, root, file),
         leaves=_leaves(file),
         source={**_without_system(document.root), **_system_of(fabric), "seed": seed, FABRIC_KEY: _stated(fabric)},
     )
@@ -272,6 +274,21 @@ def _denied(site: Site, root: Spot, file: ScenarioFile) -> tuple[Order, ...]:
         args = {"plane": entry.plane, "path": entry.path, "peer_index": peer}
         found += [Order(nic, "deny_paths", args) for nic in nics]
     return tuple(found)
+
+
+def _mapper(site: Site, root: Spot, file: ScenarioFile) -> LinkTests | None:
+    """How links are tested, if they are. Raises ConfigError where NICs cannot test them, or not so often."""
+    if file.mapper is None:
+        return None
+    spot = root / "mapper"
+    of_mrc_alone(site, spot, "only MRC NICs probe links", "leave it out")
+    if file.mapper.period is None:
+        return LinkTests(None, file.mapper.deny)
+    period_ns = site.scale.length(file.mapper.period)
+    if not SELF_PROBE_PERIOD_NS_MIN <= period_ns <= NS_PER_S:
+        what = f"{file.mapper.period} is {period_ns} ns of fabric time"
+        raise (spot / "period").wrong(what, f"from {SELF_PROBE_PERIOD_NS_MIN} ns to a second")
+    return LinkTests(period_ns, file.mapper.deny)
 
 
 def _method(

@@ -146,6 +146,12 @@ class SimBackend:
     def _trace(self, node: str, _args: dict[str, Any]) -> Any:
         return self.fabric.traces(node)[-1].summary()
 
+    def _link_table(self, node: str, _args: dict[str, Any]) -> Any:
+        return self.nic(node).link_table()
+
+    def _denied_paths(self, node: str, _args: dict[str, Any]) -> Any:
+        return self.nic(node).denied_paths()
+
     def _programs(self, node: str, _args: dict[str, Any]) -> Any:
         return self.nic(node).host.records()
 
@@ -159,4 +165,6 @@ _ANSWERS: Mapping[str, Callable[[SimBackend, str, dict[str, Any]], Any]] = {
     "trace": SimBackend._trace,
     "programs": SimBackend._programs,
     "progress": SimBackend._progress,
+    "link_table": SimBackend._link_table,
+    "denied_paths": SimBackend._denied_paths,
 }

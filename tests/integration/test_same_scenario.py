@@ -56,6 +56,21 @@ expect:
   - {measure: completed, at_least: 1}
 """
 
+MAPPED = """
+name: mapped
+fabric: {planes: 2, t0_per_plane: 2, t1_per_plane: 3, nics_per_t0: 1, evs_per_qp: 12, reserve_evs_per_qp: 6}
+seed: paper
+length: 300rtt
+mapper: {period: 20us}
+workload:
+  - {name: pair, kind: p2p, ranks: all, messages: 60, message_bytes: 128KiB}
+method:
+  - {name: lossy, at: 5rtt, for: 200rtt, fault: loss, toxicity: 10%, selector: {links: ["p0-t0-0~p0-t1-1"]}}
+  - {name: reboot, at: 30rtt, for: 60rtt, fault: switch_reboot, selector: {nodes: [p1-t1-0]}}
+  - {name: deaf, at: 40rtt, for: 20rtt, fault: control_cut, selector: {nodes: [h001]}}
+expect:
+  - {measure: completed, at_least: 1}
+"""
 
 ANY_SYSTEM = Path(__file__).parents[2] / "examples" / "any-system.yaml"
 
@@ -68,6 +83,7 @@ async def both(plan: Plan, folder: Path) -> Recording:
     assert (seen.fidelity["late_share"], seen.fidelity["late_commands"], seen.fidelity["host_drops"]) == (0, 0, 0)
     assert seen.looks == expected.looks
     assert seen.events == expected.events
+    assert seen.links == expected.links
     assert seen.trace_digest == expected.trace_digest != ""
     assert all(program.done for program in seen.programs)
     return seen
@@ -93,3 +109,11 @@ async def test_one_file_is_the_same_on_both_backends_whatever_the_system(system:
     met = {one.fault.id: one.met_packets for one in seen.faults}
     assert all(met[name] for name in ("cut", "lossy", "reboot"))
     assert bool(met["slow"]) == (system in ("roce", "ib", "ib-adaptive")), "only lossless switches can be held up"
+
+
+async def test_a_mapper_finds_and_denies_the_same_on_both_backends(tmp_path: Path) -> None:
+    file = tmp_path / "mapped.yaml"
+    file.write_text(MAPPED)
+    seen = await both(load(str(file)), tmp_path)
+    assert seen.links is not None
+    assert {name for found in seen.links for name in found.avoided} == {"p0-t0-0~p0-t1-1", "p1-t1-0"}

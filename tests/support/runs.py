@@ -8,7 +8,7 @@ from mrcfabric.units import Instant
 from nicd.programs.program import Program
 from orchestrator.faults.fault import Fault, Window
 from orchestrator.hosts.cluster import Cluster
-from orchestrator.measures.recording import Injected, Recording
+from orchestrator.measures.recording import Injected, LinksFound, Recording
 from orchestrator.runs.backends import launched
 from orchestrator.runs.backends import simulated as in_simulator
 from orchestrator.runs.loop import RunLoop
@@ -88,6 +88,9 @@ class Ears:
 
     def triggered(self, trigger: Trigger, at_ns: Instant) -> None:
         self.heard.append((f"triggered {trigger.name}", at_ns))
+
+    def mapped(self, found: LinksFound) -> None:
+        self.heard.append((f"bad {' '.join(found.bad)}", found.at_ns))
 
     def ended(self, report: dict[str, Any]) -> None:
         self.heard.append((f"ended {report['verdict']}", report["end_ns"]))

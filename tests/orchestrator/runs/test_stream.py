@@ -13,7 +13,7 @@ import pytest
 
 from mrcfabric.units import NEVER
 from orchestrator.faults.fault import Window
-from orchestrator.measures.recording import Injected
+from orchestrator.measures.recording import Injected, LinksFound
 from orchestrator.runs.stream import Stream
 from tests.support.plans import FLAP, sample_plan
 from tests.support.recordings import LOOK, sample_recording
@@ -37,6 +37,7 @@ def streamed() -> list[dict[str, Any]]:
             stream.triggered(plan.triggers[0], 280_000)
             recording.faults = faults
             stream.injected(faults[1])
+            stream.mapped(LinksFound(280_000, ("p0-t1-0",), (), {"p0-t1-0": "would leave 0 paths"}))
     stream.ended(sample_run_report())
     stream.closed()
     return [json.loads(line) for line in out.getvalue().splitlines()]
@@ -48,11 +49,11 @@ def test_every_line_is_as_the_schema_says() -> None:
     lines = streamed()
     for line in lines:
         validator.validate(line)
-    assert {line["event"] for line in lines} == {"begin", "look", "fault", "step", "trigger", "finding", "end"}
+    assert {line["event"] for line in lines} == {"begin", "look", "fault", "step", "trigger", "links", "finding", "end"}
     assert {line["event"] for line in lines} == {kind["properties"]["event"]["const"] for kind in SCHEMA["oneOf"]}
 
 
-@pytest.mark.parametrize("event", ["begin", "look", "fault", "step", "trigger", "finding", "end"])
+@pytest.mark.parametrize("event", ["begin", "look", "fault", "step", "trigger", "links", "finding", "end"])
 def test_a_line_with_a_key_too_many_or_too_few_is_none(event: str) -> None:
     validator = jsonschema.Draft202012Validator(SCHEMA)
     line = next(line for line in streamed() if line["event"] == event)
