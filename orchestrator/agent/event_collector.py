@@ -1,10 +1,10 @@
 """Collects what happens in all nodes of a fabric into its event log, and serves the log in the agent's API.
 
 Owns how often nodes are asked, which of them (those whose glance shows something new), and up to which instant the log
-is in order. Switches are asked where they have events to report: all where they pause, T0s where they hash. While the
-fabric sleeps, nobody is asked twice. When a node dies, the events that it had not reported are lost, and a line says
-since when. A node that does not answer delays the log by at most `SILENCE_WALL_S`; what it reports later is appended
-out of order.
+is in order. Switches are asked where they have events to report: all where they pause or route, T0s where they hash.
+While the fabric sleeps, nobody is asked twice. When a node dies, the events that it had not reported are lost, and a
+line says since when. A node that does not answer delays the log by at most `SILENCE_WALL_S`; what it reports later is
+appended out of order.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from orchestrator.client import bodies
 from orchestrator.fabric.launched import LaunchedFabric
 from orchestrator.live.event_lines import end_of, forgotten, of_agent, of_nic, sections_of, untold
 from orchestrator.live.event_log import LIMIT_MAX, EventLog
-from orchestrator.planning.abilities import hashes, pauses, transport_of
+from orchestrator.planning.abilities import hashes, pauses, routes, transport_of
 
 PERIOD_WALL_S: Final = 1.0
 """How often nodes are looked at while nobody waits for news."""
@@ -226,8 +226,8 @@ class EventCollector:
 
 
 def _tellers(topology: Topology) -> list[str]:
-    """The nodes that report events: NICs, all switches that pause, and T0s that hash."""
-    if pauses(topology):
+    """The nodes that report events: NICs, all switches that pause or route, and T0s that hash."""
+    if pauses(topology) or routes(topology):
         return list(topology.node_names())
     hashing = [name for name in topology.switch_names() if topology.parse_node(name).tier == "t0"]
     return [*topology.nic_names(), *(hashing if hashes(topology) else ())]

@@ -156,6 +156,24 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
+class Hindsight:
+    """A switch that routes for itself, on the way of a packet that was lost behind it."""
+
+    node: str
+    port: int
+    towards: str
+    sent_ns: Instant
+    """When the packet was at it."""
+    knew_ns: Instant | None
+    """When it learnt that this way is dead; None: it has not."""
+    by: str
+    """By what: `carrier`, `BFD`, `hold timer`, `update` and so on."""
+    peer: str
+    left_ns: Instant | None
+    """When it had written its table otherwise, and sent such packets elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
 class Journey:
     """One PSN of one QP, from its first sending to its acknowledgement."""
 
@@ -169,6 +187,8 @@ class Journey:
     """When it was written to memory."""
     acknowledged_ns: Instant | None
     """When its sender heard so."""
+    learnt: tuple[Hindsight, ...] = ()
+    """What switches learnt later, of a packet that was lost."""
 
     @property
     def began_ns(self) -> Instant:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from mrcfabric.glance import SLOW_RECEIVER, STORM
 from mrcfabric.units import NS_PER_US, Instant
-from orchestrator.tracing.journey import Backlog, Hop, Journey, Pause, Way
+from orchestrator.tracing.journey import Backlog, Hindsight, Hop, Journey, Pause, Way
 
 _PAUSED = " " * 20
 _HEAD = f"    {'here us':>14}  {'node':<10} {'in':>3} {'out':>3}  {'ahead: data':>11} {'control':>8}  {'leaves us':>14}"
@@ -43,6 +43,18 @@ def _lines(journey: Journey) -> Iterator[str]:
             what = _said(answer)
             yield f"  answered at {_us(answer.sent_ns)} us: {what}, {_by(answer)}"
             yield from _way(answer)
+    for one in journey.learnt:
+        yield _learnt(one)
+
+
+def _learnt(one: Hindsight) -> str:
+    """When a switch on the way of a lost packet knew better."""
+    head = f"  {one.node} sent it to {one.towards} (port {one.port}) at {_us(one.sent_ns)} us"
+    if one.knew_ns is None or one.left_ns is None:
+        return f"{head}, and has not left that way since"
+    source = f" from {one.peer}" if one.peer and one.by == "update" else ""
+    knew, left = _us(one.knew_ns - one.sent_ns), _us(one.left_ns - one.sent_ns)
+    return f"{head}; it knew {knew} us later by {one.by}{source}, and had written its table {left} us later"
 
 
 def _way(way: Way) -> Iterator[str]:

@@ -30,6 +30,12 @@ def events(
     since: Annotated[
         int | None, typer.Option("--since", min=0, metavar="NUMBER", help="All after this number.")
     ] = None,
+    fault: Annotated[
+        str | None,
+        typer.Option(
+            "--fault", metavar="ID", help="Instead: which switch knew of this fault when, by what, and wrote."
+        ),
+    ] = None,
     lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="Without --since: how many of the latest.")] = 100,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the fabric ends.")] = False,
     name: NameOption = None,
@@ -43,6 +49,9 @@ def events(
 
     _check(kinds or ())
     client = find(name, run_dir)
+    if fault is not None:
+        _tell_convergence(client, fault, as_json)
+        return
     wanted = {"nodes": nodes or None, "kinds": kinds or None}
     if since is None:
         found = client.post("/log", newest=lines, **wanted)
@@ -62,6 +71,28 @@ def events(
         _print(found["events"], as_json)
         if _nobody_reads():
             raise typer.Exit(1)  # printing the next line would end the command the same way
+
+
+def _tell_convergence(client: Any, fault: str, as_json: bool) -> None:
+    """Print how the switches took a fault. Raises RefusedError where none routes, and for an unknown fault."""
+    from mrcfabric.errors import RefusedError
+    from mrcfabric.naming import shown
+    from mrcfabric.topology import Topology
+    from orchestrator.measures import convergence
+    from orchestrator.planning.abilities import routes
+
+    if not routes(Topology.from_dict(client.state["topology"])):
+        raise RefusedError("the switches of this fabric do not route for themselves (switch.routing: bgp)")
+    found: list[dict[str, Any]] = []
+    answer: dict[str, Any] = {"last": 0, "more": True}
+    while answer["more"]:
+        answer = client.post("/log", after=answer["last"], kinds=[*convergence.KINDS, *convergence.EDGES])
+        found += answer["events"]
+    changes = convergence.of_fault(found, fault)
+    if not changes:
+        raise RefusedError(f"no fault {shown(fault)} has begun, as far as the event log goes back")
+    for change in changes:
+        typer.echo(json.dumps(change.record()) if as_json else convergence.text(change))
 
 
 def _nobody_reads() -> bool:

@@ -4,7 +4,8 @@ Owns arguments and output; `orchestrator.tracing` follows the packets.
 """
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +14,7 @@ from orchestrator.cli.flags import JsonOption, NameOption, RunDirOption
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from orchestrator.client.agent_fabric import AgentFabric
     from orchestrator.tracing.follower import Follower
     from orchestrator.tracing.journey import Journey
 
@@ -64,6 +66,7 @@ async def _trace(
     from mrcfabric.choice import Choice
     from orchestrator.client.agent_fabric import AgentFabric
     from orchestrator.tracing.follower import Follower, choice_of
+    from orchestrator.tracing.hindsight import hindsight
     from orchestrator.tracing.joiner import JOURNEYS_MAX
 
     every = 1 if share is None else every_of(share)
@@ -78,10 +81,11 @@ async def _trace(
         follower = Follower(fabric, choice, usual if count is None else count, for_s)
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, follower.stop.set)
-        journeys = await follower.follow(lambda journey: _tell(journey, as_json))
-    for journey in journeys:
-        if not journey.complete:
-            _tell(journey, as_json)
+        journeys = await follower.follow(lambda journey: None if _later(fabric, journey) else _tell(journey, as_json))
+        lines = await _routing_lines(fabric) if any(_later(fabric, journey) for journey in journeys) else []
+        for journey in journeys:
+            if _later(fabric, journey) or not journey.complete:
+                _tell(replace(journey, learnt=hindsight(fabric.topology, journey, lines)), as_json)
     _tell_end(follower)
     if not journeys:
         typer.echo("no such packet was sent" + ("" if follower.ended else f" within {for_s:g} s"), err=True)
@@ -101,6 +105,26 @@ def _tell_end(follower: "Follower") -> None:
         typer.echo(f"{replies} acknowledgements were not followed: {REPLIES_MAX} others were wanted", err=True)
     if follower.lost:
         typer.echo(f"{follower.lost} statements were forgotten before they were read: ways may have gaps", err=True)
+
+
+def _later(fabric: "AgentFabric", journey: "Journey") -> bool:
+    """Whether switches may learn later why a packet was lost: it is told when the trace ends."""
+    from orchestrator.planning.abilities import routes
+    from orchestrator.tracing.hindsight import lost_ways
+
+    return routes(fabric.topology) and bool(lost_ways(journey))
+
+
+async def _routing_lines(fabric: "AgentFabric") -> list[dict[str, Any]]:
+    """What routing cores have told, from the agent's event log."""
+    from orchestrator.measures.convergence import KINDS
+
+    found: list[dict[str, Any]] = []
+    answer: dict[str, Any] = {"last": 0, "more": True}
+    while answer["more"]:
+        answer = await fabric.post("/log", after=answer["last"], kinds=list(KINDS))
+        found += answer["events"]
+    return found
 
 
 def _tell(journey: "Journey", as_json: bool) -> None:
