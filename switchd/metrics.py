@@ -21,7 +21,7 @@ from mrcfabric.metrics import (
     text,
     value,
 )
-from switchd import metrics_credits, metrics_lossless
+from switchd import metrics_credits, metrics_lossless, metrics_routing
 
 
 def _per_port(name: str, scale: float = 1) -> Reader:
@@ -93,6 +93,7 @@ DEFINITIONS = (
                "Of what is the traffic a share?", _per_port("rate_bps", BYTES_PER_BIT), _PORT),
     *metrics_lossless.DEFINITIONS,
     *metrics_credits.DEFINITIONS,
+    *metrics_routing.DEFINITIONS,
 )  # fmt: skip
 
 

@@ -98,6 +98,34 @@ _TRANSPORT: Final = (
           "3. Run the same scenario in the simulator with its seed; the trace digests tell where they part."),
 )  # fmt: skip
 
+_ROUTING: Final = (
+    Alert("MrcRoutingSessionDown",
+          'sum by (fabric, plane, node) (mrc_switch_routing_sessions{state!="Established"}) > 0', "soon", "warning",
+          f"{_NODE} has lost {{{{ $value }}}} of its BGP sessions",
+          "A neighbour is dead or cut off, its routing core hangs, or the session was shut down. What the switch sent "
+          "by it goes elsewhere once tables are written.",
+          "1. `mrcfabric fault list`. 2. `mrcfabric events NODE --kind routing_session` says which and why; `mrcfabric "
+          "events --fault ID` who knew when. 3. `mrcfabric switch show NODE --routes`: does BFD hear the neighbour? "
+          "Then its routing core is in trouble, and not the link."),
+    Alert("MrcRoutingUnrest",
+          'sum by (fabric, plane) (increase(mrc_switch_routing_withdrawals_total{direction="in"}[W])) > 0', "settled",
+          "warning", f"routes of {_PLANE} are taken back again and again",
+          "Withdrawals have come for longer than one fault explains: a session or a link flaps, or a switch takes back "
+          "what it has told. Every time tables are written and flows move.",
+          "1. `mrcfabric fault list`. 2. `mrcfabric events --kind routes_heard`: who takes what back? 3. A session "
+          "that flaps: `mrcfabric events --kind routing_session`. 4. `switch.bgp_dampening` leaves such routes out."),
+    Alert("MrcRoutesDamped", "sum by (fabric, plane, node) (mrc_switch_routing_damped_routes) > 0", "at once",
+          "warning", f"{_NODE} leaves {{{{ $value }}}} routes out because they flapped",
+          "Damping keeps ways from use for minutes after they have become good; the others carry their load.",
+          "1. `mrcfabric events NODE --kind route_damped`: which routes, with which penalty. 2. What flapped? See "
+          "MrcRoutingUnrest. 3. RFC 7196 asks for a threshold of 6,000 (`switch.bgp_dampening_suppress`)."),
+    Alert("MrcTableBehind", "max by (fabric, plane, node) (mrc_switch_routing_waiting_prefixes) > 0", "settled",
+          "warning", f"the table of {_NODE} is {{{{ $value }}}} prefixes behind",
+          "The switch knows better ways than it forwards by: writing takes long, or changes come faster.",
+          "1. `mrcfabric switch show NODE --routes` shows what stands in the table. 2. `switch.fib_write_ns` times the "
+          "prefixes is what a whole table takes. 3. Do changes never end? See MrcRoutingUnrest."),
+)  # fmt: skip
+
 _EMULATION: Final = (
     Alert("MrcDaemonGone", "max by (fabric, plane, role, node) (mrc_agent_node_up) == 0", "at once", "critical",
           f"the daemon of {_NODE} does not run",
@@ -136,5 +164,5 @@ _EMULATION: Final = (
           "(`kill -CONT`)? Otherwise crash it: the others go on without it."),
 )  # fmt: skip
 
-ALERTS: Final = {"paths": _PATHS, "transport": _TRANSPORT, "emulation": _EMULATION}
+ALERTS: Final = {"paths": _PATHS, "transport": _TRANSPORT, "routing": _ROUTING, "emulation": _EMULATION}
 """Subject -> its alerts."""

@@ -1,8 +1,8 @@
 """The board "Systems": what tells fabrics of MRC, RoCE, UET and InfiniBand apart: rates, notifications, losses,
-contexts, credits, entropies, and who pauses whom.
+contexts, credits, entropies, who pauses whom, and routing.
 
-Figures that every transport has come first; those of RC, of UET, of PFC and of InfiniBand have no series on other
-fabrics, and such a panel is empty there.
+Figures that every transport has come first; those of RC, of UET, of PFC, of InfiniBand and of routing have no series on
+other fabrics, and such a panel is empty there.
 """
 
 from tools.grafana import common, look, uids
@@ -165,11 +165,39 @@ def _ultra_ethernet() -> list[Panel]:
     ]  # fmt: skip
 
 
+def _routing() -> list[Panel]:
+    def of(title: str, question: str, metric: str, label: str, unit: str = "pps") -> Panel:
+        return lines(title, question, Query(flow(metric, label, PLANE), f"{{{{{label}}}}}"), unit=unit)
+
+    def worst(title: str, question: str, metric: str) -> Panel:
+        return lines(title, question, Query(top(_SHOWN, level(metric, "node", PLANE)), "{{node}}"))
+
+    lost = level("mrc_switch_routing_sessions", "node", PLANE, 'state!="Established"')
+    return [
+        lines("Sessions by state", "Does every neighbour have its session?",
+              Query(level("mrc_switch_routing_sessions", "state", PLANE), "{{state}}")),
+        lines("Switches without a session", "Who has lost a neighbour?", Query(top(_SHOWN, f"{lost} > 0"), "{{node}}")),
+        lines("BFD", "Are neighbours heard?",
+              Query(level("mrc_switch_routing_bfd_sessions", "state", PLANE), "{{state}}")),
+        of("Updates", "How much do switches tell each other?", "mrc_switch_routing_updates_total", "direction"),
+        of("Withdrawals", "Do routes come and go? Prefixes that were taken back.",
+           "mrc_switch_routing_withdrawals_total", "direction", "ops"),
+        lines("Writes of tables", "Which switches change their tables?",
+              Query(top(_SHOWN, flow("mrc_switch_routing_table_writes_total", "node", PLANE)), "{{node}}"), unit="ops"),
+        worst("Prefixes that wait to be written", "Which tables are behind what their switches know?",
+              "mrc_switch_routing_waiting_prefixes"),
+        worst("Damped routes", "Which ways does damping keep from use?", "mrc_switch_routing_damped_routes"),
+        lines("Since the last change of a table", "Has the fabric converged? The switch that changed last.",
+              Query(f"min by (fabric) ({series('mrc_switch_routing_table_age_seconds', PLANE)})", "the last change"),
+              unit="s"),
+    ]  # fmt: skip
+
+
 BOARD = Board(
     uids.SYSTEMS,
     "Systems",
     "What do losses, rates, pauses, credits and entropies tell of RoCE, UET, InfiniBand and MRC? Rates are of fabric "
-    "time; a panel of one transport or of PFC is empty on other fabrics.",
+    "time; a panel of one transport, of PFC or of routing is empty on other fabrics.",
     (
         Row("At a glance", _figures()),
         Row("Losses", _recovery()),
@@ -178,6 +206,7 @@ BOARD = Board(
         Row("Buffers", _buffers()),
         Row("Ultra Ethernet", _ultra_ethernet()),
         Row("InfiniBand", _infiniband()),
+        Row("Dynamic routing", _routing()),
     ),
     nodes="mrc_nic_windows",
 )

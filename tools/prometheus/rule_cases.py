@@ -235,7 +235,33 @@ _EMULATION = (
     AlertCase("MrcFabricStalled", "time goes on", {**_TIME, **_of("mrc_agent_time_running", flat(1))}),
 )  # fmt: skip
 
-ALERT_CASES: Final = (*_PATHS, *_TRANSPORT, *_EMULATION)
+_TAKEN_BACK = "mrc_switch_routing_withdrawals_total"
+
+
+def _sessions(established: int, active: int) -> dict[str, str]:
+    name = "mrc_switch_routing_sessions"
+    return {
+        **_of(name, flat(established), **_T0, state="Established"),
+        **_of(name, flat(active), **_T0, state="Active"),
+    }
+
+
+_ROUTING = (
+    AlertCase("MrcRoutingSessionDown", "two neighbours are lost", _sessions(2, 2),
+              (Firing(_T0, "p0-t0-0 of lab has lost 2 of its BGP sessions"),)),
+    AlertCase("MrcRoutingSessionDown", "all are there", _sessions(4, 0)),
+    AlertCase("MrcRoutingUnrest", "a session flaps", _of(_TAKEN_BACK, growing(2), **_T0, direction="in"),
+              (Firing({"fabric": "lab", "plane": "0"}, "routes of plane 0 of lab are taken back again and again"),)),
+    AlertCase("MrcRoutingUnrest", "one fault, once", _of(_TAKEN_BACK, changing(0, 4), **_T0, direction="in")),
+    AlertCase("MrcRoutesDamped", "three", _of("mrc_switch_routing_damped_routes", flat(3), **_T0),
+              (Firing(_T0, "p0-t0-0 of lab leaves 3 routes out because they flapped"),)),
+    AlertCase("MrcRoutesDamped", "none", _of("mrc_switch_routing_damped_routes", flat(0), **_T0)),
+    AlertCase("MrcTableBehind", "for long", _of("mrc_switch_routing_waiting_prefixes", flat(9), **_T0),
+              (Firing(_T0, "the table of p0-t0-0 of lab is 9 prefixes behind"),)),
+    AlertCase("MrcTableBehind", "for a moment", _of("mrc_switch_routing_waiting_prefixes", changing(9, 0), **_T0)),
+)  # fmt: skip
+
+ALERT_CASES: Final = (*_PATHS, *_TRANSPORT, *_ROUTING, *_EMULATION)
 
 
 def _busy_fabric() -> dict[str, str]:

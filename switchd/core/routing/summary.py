@@ -20,6 +20,7 @@ def routing_counters(router: Router) -> dict[str, Any]:
         "sessions": {state: states[state] for state in STATES},
         "established": sum(session.state == ESTABLISHED for session in sessions),
         "bfd_up": router.watch.up,
+        "bfd": {"up": router.watch.up, "down": router.watch.count - router.watch.up} if router.watch.count else {},
         "prefixes": len(router.choices),
         "routes": sum(len(routes) for routes in router.rib.heard.values()),
         "fib_waiting": len(router.writer.waiting),

@@ -33,6 +33,11 @@ class Watch:
             timetable.set(Kind.BFD, port, start_ns + 1)
 
     @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self._sessions)
+
+    @property
     def up(self) -> int:
         """How many are up."""
         return sum(one.state == bfd.UP for one in self._sessions.values())

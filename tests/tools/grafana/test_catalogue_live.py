@@ -76,8 +76,10 @@ UET_METRICS = re.compile(r"mrc_nic_uet_")
 IB_METRICS = re.compile(
     r"mrc_(nic_vl|nic_path|nic_paths|nic_subnet|switch_vl|switch_lft|switch_flow_control|switch_subnet)_"
 )
+ROUTING_METRICS = re.compile(r"mrc_switch_routing_")
 ROCE_METRICS = re.compile(
-    rf"mrc_(nic_rc|nic_uet|nic_port_paused|switch_pfc|switch_buffer|switch_ecmp)_|{IB_METRICS.pattern}"
+    r"mrc_(nic_rc|nic_uet|nic_port_paused|switch_pfc|switch_buffer|switch_ecmp)_"
+    rf"|{IB_METRICS.pattern}|{ROUTING_METRICS.pattern}"
 )
 """No fabric of MRC has series of these."""
 
@@ -96,7 +98,8 @@ def systems_asked(own: re.Pattern[str] | None) -> set[str]:
     found = set(expressions(systems.BOARD))
     if own is not None:
         return {one for one in found if own.search(one)}
-    return {one for one in found if not UET_METRICS.search(one) and not IB_METRICS.search(one)}
+    others = UET_METRICS, IB_METRICS, ROUTING_METRICS
+    return {one for one in found if not any(other.search(one) for other in others)}
 
 
 async def answered(

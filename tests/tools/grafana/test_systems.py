@@ -31,6 +31,15 @@ def test_it_shows_contexts_nacks_credits_and_entropies() -> None:
     }  # fmt: skip
 
 
+def test_it_shows_sessions_withdrawals_tables_and_damping() -> None:
+    shown = set(re.findall(r"mrc_switch_routing_[a-z_]+", " ".join(expressions(BOARD))))
+    assert shown >= {
+        "mrc_switch_routing_sessions", "mrc_switch_routing_bfd_sessions", "mrc_switch_routing_withdrawals_total",
+        "mrc_switch_routing_table_writes_total", "mrc_switch_routing_damped_routes",
+        "mrc_switch_routing_waiting_prefixes", "mrc_switch_routing_table_age_seconds",
+    }  # fmt: skip
+
+
 def test_pauses_are_told_by_port_and_class() -> None:
     for expression in expressions(BOARD):
         if "mrc_switch_pfc_" in expression:
