@@ -13,7 +13,7 @@ from mrcfabric.node import Input, Rank
 from mrcfabric.packet_filter import KINDS, PacketFilter
 from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
-from mrcfabric.wire import lrh_headers, smp
+from mrcfabric.wire import lrh_headers, routing_notice, smp
 from mrcfabric.wire.describe import describe
 from mrcfabric.wire.dscp import Dscp
 from mrcfabric.wire.fastpath import FOREIGN_PARTITION
@@ -34,7 +34,8 @@ _QPN = 100
 _TOPOLOGY = Topology(
     name="fuzz", planes=1, t0_per_plane=2, t1_per_plane=2, nics_per_t0=2, evs_per_qp=8, reserve_evs_per_qp=0,
     nic={"transport": "rc", "rc_path": "lid", "cc": "none", "apm": True, "lid_lmc": 1},
-    switch={"forwarding": "lft", "lossless": "credits", "vl_blocks": 130, "adaptive": "flowlet", "shield": True},
+    switch={"forwarding": "lft", "lossless": "credits", "vl_blocks": 130, "adaptive": "flowlet", "shield": True,
+            "flfn": True, "arn": True, "arn_bytes": 2_000},
 )  # fmt: skip
 _WAY = (4, 2)
 """LIDs of NIC 1 and NIC 0."""
@@ -55,7 +56,8 @@ def _packets() -> tuple[bytes, ...]:
 
 def lrh_seeds() -> list[bytes]:
     """Packets and link packets as they are sent."""
-    return [*_packets(), bytes(encode(INIT, 1, 0, 9)), bytes(encode(NORMAL, 0, 7, 300))]
+    notices = [bytes(routing_notice.encode(kind, ((3, 2), (9, 1)), 640)) for kind in range(len(routing_notice.KINDS))]
+    return [*_packets(), bytes(encode(INIT, 1, 0, 9)), bytes(encode(NORMAL, 0, 7, 300)), *notices]
 
 
 def lrh(data: bytes) -> None:
@@ -78,6 +80,9 @@ def lrh(data: bytes) -> None:
     PacketFilter(kinds=KINDS, peers=(0,)).matcher(Dscp(), WireOptions(lid_lmc=1))(data)
     assert (parse(data) is None) == (lrh_headers.dissect_link(data)[1] is not None)
     smp.parse(data)
+    notice = routing_notice.parse(data)
+    assert (notice is None) == (routing_notice.fault(data) is not None)
+    assert notice is None or parse(data) is None, "no frame is both"
 
 
 def core_seeds() -> list[bytes]:
@@ -110,7 +115,11 @@ def credited(data: bytes) -> None:
 
 
 def _frame(script: Script) -> bytearray | ControlFrame:
-    kind = script.below(8)
+    kind = script.below(9)
+    if kind == 8:
+        ranges = tuple((1 + script.below(9), 1 + script.below(9)) for _ in range(1 + script.below(3)))
+        notice = routing_notice.encode(script.below(3), ranges, script.number(2))
+        return notice if script.below(4) else ControlFrame(bytes(notice[:-1]) + script.take(1))
     if kind == 0:
         return ControlFrame(script.take(6))
     if kind == 1:

@@ -5,8 +5,8 @@ the queues, `mrcfabric.link_credits` the counts, `mrcfabric.vl_arbitration` the 
 has rate, delay and faults, and says how departures are worked out late and exactly. What comes in is accounted for here
 too (`taken`, `freed`), because the grants for it leave by this port.
 
-Which packet is next: flow control packets; VL15; then the VL whose turn it is among those of which the next packet has
-credit for all of it. Inside a VL inputs take turns, and a packet that waits for credit is not overtaken.
+Which packet is next: flow control packets; other link control frames; VL15; then the VL whose turn it is among those
+with credit for all of their next packet. Inside a VL inputs take turns, and what waits for credit is not overtaken.
 
 A flow control packet says how things stand when it starts. One leaves at once when enough can be granted anew, and at
 the end of each period of 65,536 symbol times while the neighbour may not know how things stand. Real ports go on with
@@ -16,6 +16,7 @@ leaves, and when, is otherwise the same, since periods are counted from the last
 Sources: IBTA 7.6.9 (arbitration), 7.9.4 (credits), 18.2.5.4 (life at the head of a queue, stalls).
 """
 
+from collections import deque
 from typing import Any, Final
 
 from mrcfabric.class_egress import Departed
@@ -30,6 +31,7 @@ from mrcfabric.units import NEVER, Buffer, Instant
 from mrcfabric.vl_arbitration import VlArbiter
 from mrcfabric.vl_queues import Entry, VlQueues
 from mrcfabric.wire.flow_control import FlowControl
+from mrcfabric.wire.link import ControlFrame
 from mrcfabric.wire.lrh import MANAGEMENT_VL, VLS, blocks_of
 
 HEAD_LIFE: Final = "head_life"
@@ -49,7 +51,7 @@ class CreditEgress(EgressQueues):
     """
 
     __slots__ = (
-        "_arbiter", "_due", "_in_row", "_init_ns", "_inits", "_last_ns", "_ready",
+        "_arbiter", "_due", "_in_row", "_init_ns", "_inits", "_last_ns", "_notices", "_ready",
         "_repeat_ns", "_said_ns", "_seen_ns", "_silence_ns", "_stalled_until", "_update", "_vls", "credits", "departed",
         "flow_packets", "queues", "vl_packets", "vl_sent_bytes", "waits",
     )  # fmt: skip
@@ -70,6 +72,7 @@ class CreditEgress(EgressQueues):
         self.queues = VlQueues(config.head_life_ns)
         self._ready = 0  # bit v: a packet of VL v waits and may go
         self._due = 0  # bit v: a flow control packet for VL v leaves at the next start
+        self._notices: deque[ControlFrame] = deque()
         self._update = config.update_blocks
         self._silence_ns = config.silence_ns
         self._said_ns: list[Instant] = [0] * self._vls
@@ -159,6 +162,11 @@ class CreditEgress(EgressQueues):
             return True
         return self._settle(now, packet, vl, origin)
 
+    def notify(self, now: Instant, frame: ControlFrame, out: list[Transmit]) -> None:
+        """Send the neighbour another link control frame as soon as the wire is free."""
+        self._come_to(now, out)
+        self._notices.append(frame)
+
     def run(self, until: Instant, out: list[Transmit]) -> Instant:
         """Commit all that happens up to and including `until`; returns `next_departure_ns`."""
         while True:
@@ -187,6 +195,7 @@ class CreditEgress(EgressQueues):
         if impairment.up != was_up:
             self._come_to(now, out)
             self._due = (1 << self._vls) - 1 if impairment.up else 0
+            self._notices.clear()
             for vl in range(self._vls):
                 self._note_grant(now, vl)
                 self._note_head(now, vl)
@@ -226,7 +235,7 @@ class CreditEgress(EgressQueues):
         if self._free_ns is not None:
             return NEVER, _START
         at_ns, what = NEVER, _START
-        if self._due or self._ready:
+        if self._due or self._ready or self._notices:
             at_ns = self.busy_until
         if self._repeat_ns < at_ns:
             at_ns, what = max(self._repeat_ns, self._seen_ns), _REPEAT
@@ -284,10 +293,11 @@ class CreditEgress(EgressQueues):
             self._due ^= bit
             self._send_flow_control(start, bit.bit_length() - 1, out)
             return
-        if self._ready >> MANAGEMENT_VL:
-            vl = MANAGEMENT_VL
-        else:
-            vl = self._arbiter.choose(self._ready, self.queues.sizes)
+        if self._notices:
+            self._send_link(start, self._notices.popleft(), out)
+            return
+        managed = self._ready >> MANAGEMENT_VL
+        vl = MANAGEMENT_VL if managed else self._arbiter.choose(self._ready, self.queues.sizes)
         packet, origin = self.queues.take(start, vl)
         size = len(packet)
         self._in_row[vl] = 0
@@ -319,19 +329,23 @@ class CreditEgress(EgressQueues):
         if self.credits.answer[vl] or not self.credits.begun[vl]:
             self._init_ns[vl] = start
             self._inits[vl] += 1
-        frame = self.credits.packet(vl)
         self.flow_packets += 1
         self._said_ns[vl] = start
-        bits_ns = (len(frame) + self._overhead) * self._numerator
-        self.busy_until = end = start - -bits_ns // self._denominator
-        sent = self.port, end + self._delay_ns, frame
-        if not self._one_by_one:
-            out.append(sent)
         # What a fault loses is said again. So is what goes out while packets are held back, that it may overtake.
-        elif self._hand_on(start, sent, False, out) is not None or self.held:
+        if self._send_link(start, self.credits.packet(vl), out) or self.held:
             self.credits.forget(vl)
             self._inits[vl] = 0
         self._note_grant(start, vl)
+
+    def _send_link(self, start: Instant, frame: ControlFrame, out: list[Transmit]) -> bool:
+        """A link control frame starts. True: a fault has lost it."""
+        bits_ns = (len(frame) + self._overhead) * self._numerator
+        self.busy_until = end = start - -bits_ns // self._denominator
+        sent = self.port, end + self._delay_ns, frame
+        if self._one_by_one:
+            return self._hand_on(start, sent, False, out) is not None
+        out.append(sent)
+        return False
 
     def _note_grant(self, now: Instant, vl: int) -> None:
         """Note whether a VL has something to say, and by when."""

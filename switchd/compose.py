@@ -108,7 +108,7 @@ def switch_config(topology: Topology, name: str) -> SwitchConfig:
         ecmp=ecmp,
         lossless=lossless,
         lft=lft_config(topology, name, settings) if credited else None,
-        credits=credit_config(settings) if credited else None,
+        credits=credit_config(settings, ends) if credited else None,
         routing=routing,
     )
 

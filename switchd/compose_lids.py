@@ -5,6 +5,8 @@ faults: what is below a switch by its port, all else by the up-link that the LID
 meet on one way down.
 """
 
+from collections.abc import Sequence
+
 from mrcfabric.credit_egress_config import CreditEgressConfig
 from mrcfabric.errors import ConfigError
 from mrcfabric.lids import base_lid, check_lids
@@ -12,7 +14,7 @@ from mrcfabric.topology import PortLink, Topology
 from mrcfabric.vl_settings import credited_port, sl2vl
 from switchd.core.forwarding.lft import NO_PORT, LftConfig
 from switchd.core.settings import SwitchSettings
-from switchd.core.settings_credits import CreditConfig
+from switchd.core.settings_credits import CreditConfig, ShieldConfig
 
 
 def lid_mask_count(topology: Topology) -> int:
@@ -50,11 +52,15 @@ def lft_config(topology: Topology, name: str, settings: SwitchSettings) -> LftCo
     )
 
 
-def credit_config(settings: SwitchSettings) -> CreditConfig:
-    """The service levels of a switch."""
+def credit_config(settings: SwitchSettings, ends: Sequence[PortLink]) -> CreditConfig:
+    """The service levels of a switch, and what it tells those of its neighbours that are switches."""
     levels = sl2vl(settings)
     assert levels is not None, "SwitchSettings has checked it"
-    return CreditConfig(levels)
+    shield = ShieldConfig(
+        tuple(end.port for end in ends if end.towards != "nic"), settings.shield_ns if settings.flfn else -1,
+        settings.arn_bytes if settings.arn else -1, settings.arn_ns,
+    )  # fmt: skip
+    return CreditConfig(levels, shield)
 
 
 def credit_port(topology: Topology, settings: SwitchSettings, end: PortLink) -> CreditEgressConfig:

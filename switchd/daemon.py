@@ -24,6 +24,7 @@ from switchd.core.build import build_switch
 from switchd.core.commands import (
     ClearImpairments,
     ResetSession,
+    SetCarrier,
     SetEcn,
     SetForwarding,
     SetHash,
@@ -62,6 +63,7 @@ class SwitchDaemon(Daemon):
         [
             SetImpairment,
             ClearImpairments,
+            SetCarrier,
             SetTrim,
             SetEcn,
             SetForwarding,

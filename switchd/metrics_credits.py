@@ -44,6 +44,16 @@ def _routed(counters: Counters) -> Iterator[Sample]:
         yield None, (str(number), port["peer"], port["towards"]), packets
 
 
+def _notices(direction: str) -> Reader:
+    """Routing notices by kind."""
+
+    def read(counters: Counters) -> Iterator[Sample]:
+        for kind, count in counters["core"].get("notices", {}).get(direction, {}).items():
+            yield None, (kind,), count
+
+    return read
+
+
 def _whole(*keys: str) -> Reader:
     """A number of the switch, by its keys; none from a switch without it."""
 
@@ -97,6 +107,13 @@ DEFINITIONS = (
     Definition("switch_lft_blocks_written", "counter", "blocks of 64 LIDs",
                "Blocks of the table that a subnet manager has written.", "Has a manager been here?",
                _whole("agent", "written")),
+    Definition("switch_routing_notices_sent", "counter", "notices",
+               "Routing notices sent to neighbours, by kind: `lost` and `back` (FLFN), `congested` (ARN).",
+               "Which T1 has lost a way, or is congested?", _notices("sent"), ("notice",)),
+    Definition("switch_routing_notices_heard", "counter", "notices", "Those that neighbours have sent.",
+               "Do notices arrive?", _notices("heard"), ("notice",)),
+    Definition("switch_avoided_lids", "gauge", "LIDs", "LIDs for which an up-link is left out.",
+               "Who goes round a lost way?", _whole("notices", "avoided_lids")),
     Definition("switch_subnet_traps", "counter", "packets", "Traps sent to the subnet manager.",
                "Has the manager been told of changes?", _whole("agent", "traps")),
 )  # fmt: skip

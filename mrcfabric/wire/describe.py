@@ -17,8 +17,10 @@ from mrcfabric.wire import (
     flow_control,
     lrh_headers,
     lrh_words,
+    notice_headers,
     pfc_headers,
     roce_packet,
+    routing_notice,
     uet_packet,
     uet_words,
     usid,
@@ -63,7 +65,11 @@ def describe(
     `infiniband`: it is of an InfiniBand link; otherwise that is told from whole packets by their lengths.
     """
     dscp = dscp or Dscp()
-    if flow_control.fault(buf) is None or (infiniband and isinstance(buf, ControlFrame)):
+    of_link = infiniband and isinstance(buf, ControlFrame)
+    if routing_notice.fault(buf) is None or (of_link and routing_notice.is_notice(buf)):
+        packet, reason = notice_headers.dissect(buf)
+        return Description(len(buf), _layers(packet, buf, dscp), notice_headers.summary(buf), reason, [], packet)
+    if flow_control.fault(buf) is None or of_link:
         return _describe_flow_control(buf, dscp)
     if infiniband or lrh_headers.is_lrh(buf):
         return _describe_lrh(buf, dscp, left_out)
@@ -244,6 +250,8 @@ def _meaning(header: Header, name: str, value: Value, dscp: Dscp, outer: bool) -
         return f"DSCP {value >> 2} {dscp.role(value >> 2)}, {_ECN[value & 3]}"
     if uet_words.is_uet_header(header):
         return uet_words.meaning(header, name, value)
+    if isinstance(header, notice_headers.NoticeHeader):
+        return notice_headers.meaning(name, value)
     if lrh_words.is_lrh_header(header):
         return lrh_words.meaning(header, name, value)
     if name == "tx_timestamp" and not getattr(header, "tsr", 0):

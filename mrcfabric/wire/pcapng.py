@@ -16,6 +16,7 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.wire.flow_control import FLOW_CONTROL_BYTES
 from mrcfabric.wire.link import ControlFrame
 from mrcfabric.wire.pfc import ETHERTYPE_MAC_CONTROL
+from mrcfabric.wire.routing_notice import notice_size
 
 # Block types.
 SECTION_HEADER = 0x0A0D0D0A
@@ -211,7 +212,7 @@ def _record(frame: bytes, number: int, cut: int) -> Captured:
         return Captured(number, b"", cut, "a record without its header")
     kind, data = frame[8] & 0x7F, frame[ERF_HEADER:]
     if kind == ERF_INFINIBAND_LINK:
-        return Captured(number, ControlFrame(data[:FLOW_CONTROL_BYTES]), 0, infiniband=True)
+        return Captured(number, ControlFrame(data[: notice_size(data) or FLOW_CONTROL_BYTES]), 0, infiniband=True)
     if kind != ERF_INFINIBAND:
         return Captured(number, b"", cut, f"a record of type {kind}, not of InfiniBand")
     size = int.from_bytes(frame[ERF_HEADER - 2 : ERF_HEADER], "big")

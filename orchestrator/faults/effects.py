@@ -36,7 +36,7 @@ class Aspect(IntEnum):
     IMPAIRMENT = 0
     """The sending direction of a port: an `Impairment`."""
     CARRIER = 1
-    """A NIC's port: False while it has no carrier. No fault sets it itself: it follows from cables and neighbours."""
+    """A port: False while it has no carrier. No fault sets it itself: it follows from cables and neighbours."""
     FORWARDING = 2
     """A switch: False while it forwards nothing."""
     ECN = 3

@@ -8,7 +8,9 @@ At every instant the state of a spot follows from the faults in force there (`ef
 this state with what the node has been told for that instant, and sends a new command where they differ. So faults may
 overlap, and may be injected, healed and forgotten in any order. A NIC's port has carrier while at least one direction
 of its cable carries light and the T0 at the other end lives; a change there shows one link delay later. A switch
-notices nothing of its neighbours (MRC 1.0 5: a dead link means silence).
+notices nothing of its neighbours (MRC 1.0 5: a dead link means silence), but in InfiniBand, whose links are down when
+either end is: there a port towards a switch has carrier while that switch lives, and what its own cable does besides,
+it knows itself.
 """
 
 from bisect import bisect_right
@@ -81,6 +83,8 @@ class FaultTable:
         self._lives: dict[str, list[Life]] = {}
         self._cables: dict[Spot, tuple[Spot, Spot]] = {}
         self._ends: dict[str, list[PortLink]] = {}
+        self._trained = topology.switch.get("lossless") == "credits"
+        """Links are down when either end is dead."""
 
     # Changes. Each returns the nodes whose scripts or lives it changed.
 
@@ -256,21 +260,23 @@ class FaultTable:
         return united(Absence(*window[:2]) for entry in entries for window in entry.fault.windows)
 
     def _spots_of(self, node: str) -> set[Spot]:
-        """The spots that a node's lives affect: all of its own, and the carriers of the NICs below it."""
+        """The spots that a node's lives affect: all of its own, and the carriers of its neighbours."""
         found = {spot for spot in self._on if spot.node == node}
-        nic = self.topology.parse_node(node).tier == "nic"
+        nic = self._is_nic(node)
         for end in self._ports(node):
             if nic:
                 found.add(Spot(node, Aspect.CARRIER, end.port))
             elif end.towards == "nic":
                 found.add(Spot(end.peer, Aspect.CARRIER, end.peer_port))
+            elif self._trained:
+                found |= {Spot(node, Aspect.CARRIER, end.port), Spot(end.peer, Aspect.CARRIER, end.peer_port)}
         return found
 
     def _carriers_of(self, spot: Spot) -> set[Spot]:
         """The carrier that depends on one direction of a cable; empty between switches."""
         if spot.aspect is not Aspect.IMPAIRMENT:
             return set()
-        if self.topology.parse_node(spot.node).tier == "nic":
+        if self._is_nic(spot.node):
             return {Spot(spot.node, Aspect.CARRIER, spot.port)}
         end = self._ports(spot.node)[spot.port]
         return {Spot(end.peer, Aspect.CARRIER, end.peer_port)} if end.towards == "nic" else set()
@@ -297,8 +303,9 @@ class FaultTable:
         """Every instant of a span at which the state of a spot may change; may include others."""
         if spot.aspect is Aspect.CARRIER:
             near, far = self._cable(spot)
-            yield from self._edges(near, span)
-            yield from self._edges(far, span)
+            if self._is_nic(spot.node):
+                yield from self._edges(near, span)
+                yield from self._edges(far, span)
             for entry in self._deadly.get(far.node, {}).values():
                 for window in entry.fault.windows:
                     yield from self._seen(entry, window)
@@ -313,7 +320,7 @@ class FaultTable:
         """The state that the faults give a spot at an instant."""
         if spot.aspect is Aspect.CARRIER:
             near, far = self._cable(spot)
-            lit = self._state(near, at_ns).up or self._state(far, at_ns).up
+            lit = not self._is_nic(spot.node) or self._state(near, at_ns).up or self._state(far, at_ns).up
             return lit and not self._is_seen_dead(far.node, at_ns)
         biting = [
             (entry, place) for entry in self._on.get(spot, {}).values() if (place := entry.window_at(at_ns)) is not None
@@ -321,12 +328,15 @@ class FaultTable:
         return composed(spot.aspect, [entry.effects[place][spot] for entry, place in biting])
 
     def _cable(self, carrier: Spot) -> tuple[Spot, Spot]:
-        """Both sending directions of the cable at a NIC's port, the NIC's first."""
+        """Both sending directions of the cable at a port, its own first."""
         if carrier not in self._cables:
             end = self._ports(carrier.node)[carrier.port]
             near = Spot(carrier.node, Aspect.IMPAIRMENT, carrier.port)
             self._cables[carrier] = near, Spot(end.peer, Aspect.IMPAIRMENT, end.peer_port)
         return self._cables[carrier]
+
+    def _is_nic(self, node: str) -> bool:
+        return self.topology.parse_node(node).tier == "nic"
 
     def _ports(self, node: str) -> list[PortLink]:
         if node not in self._ends:

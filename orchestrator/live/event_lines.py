@@ -31,6 +31,9 @@ SECTIONS: Final[Mapping[str, str]] = {
     "routes_heard": "RFC 4271 4.3",
     # RFC 2992: equal-cost multipath, what a change of the group does to flows.
     "ecmp_member": "RFC 2992",
+    # IBTA 14.2.5.6: linear forwarding tables; 17.2.8: automatic path migration.
+    "lft_written": "IBTA 14.2.5.6",
+    "path_migrated": "IBTA 17.2.8",
 }
 """Sections for kinds whose events do not name one themselves."""
 _SECTIONS_OF_RC: Final[Mapping[str, str]] = {
@@ -45,7 +48,7 @@ _SECTIONS_OF_RC: Final[Mapping[str, str]] = {
 """The same for NICs with the RC transport, which nobody tells of ports."""
 KINDS: Final = (
     "ev_transition", *SECTIONS, "watchdog_fired", "watchdog_restored", "hash_change",
-    "fib_written", "fib_repaired", "rank_change",
+    "fib_written", "fib_repaired", "rank_change", "way_lost", "way_avoided", "subnet_swept",
     "ready", "fault", "ended", "healed", "unhealed", "died", "returned", "lost", "refused", "stalled", "fenced",
     "lease_lost", "host_lost", "host_restarted", "links", "work", "work_over", "unstopped", "unwritten", "forgotten",
     "untold",
@@ -89,8 +92,10 @@ def of_nic(
             line["peer"] = peers[event["port"]]
         # RFC 5880 6.8: elements of procedure.
         line["section"] = "RFC 5880 6.8" if event.get("protocol") == "bfd" else ""
-    elif event["kind"] == "ecmp_member":
-        line["cause"] = "carrier"
+    elif event["kind"] in ("ecmp_member", "way_lost", "way_avoided"):
+        line["cause"] = "routing_notice" if event["kind"] == "way_avoided" else "carrier"
+        if event["port"] < len(peers):
+            line["peer"] = peers[event["port"]]
     if event["kind"] in ("port_change", "peer_port_change"):
         line["cause"] = "port_status_update" if event["kind"] == "peer_port_change" else "carrier"
     line["section"] = line["section"] or sections.get(event["kind"], "")

@@ -25,6 +25,9 @@ DEFAULTS: Final[dict[str, Any]] = {
     "switch.forwarding": "usid",
     "switch.ecmp_failover": False,
     "switch.lossless": "off",
+    "switch.adaptive": "off",
+    "switch.flfn": False,
+    "switch.arn": False,
     "switch.routing": "static",
     "switch.pfc_classes": "3",
     "switch.class_strict": "6,7",
@@ -109,6 +112,10 @@ def _lids(chosen: _Chosen) -> Iterator[ConfigError]:
                 yield ConfigError(
                     key, "subnet managers are InfiniBand's, which this fabric does not run", "leave it out"
                 )
+        for key in ("switch.flfn", "switch.arn"):
+            if chosen[key]:
+                what = "routing notices are InfiniBand's, which this fabric does not run"
+                yield ConfigError(key, what, "leave it out, or system: ib")
         if chosen["nic.rc_recovery"] == "out_of_order":
             what = "out_of_order places packets of InfiniBand, which this fabric does not run"
             yield ConfigError("nic.rc_recovery", what, "nic.rc_recovery: selective, or nic.rc_path: lid")
@@ -121,6 +128,9 @@ def _lids(chosen: _Chosen) -> Iterator[ConfigError]:
         what = "selective is an extension of RoCE's packets, and nic.rc_path lid sends InfiniBand's"
         yield ConfigError("nic.rc_recovery", what, "nic.rc_recovery: out_of_order, or go_back_n")
     yield from _manager(chosen)
+    if chosen["switch.arn"] and chosen["switch.adaptive"] == "off":
+        what = "it tells of congestion, and with switch.adaptive off no switch can go round it"
+        yield ConfigError("switch.arn", what, "switch.adaptive: packet, or switch.arn: false")
     if chosen["nic.cc"] != "none":
         where = "nic.cc" if "nic.cc" in chosen.said else "nic.rc_path"
         yield ConfigError(where, f"{chosen['nic.cc']} needs notifications, which InfiniBand has not", "nic.cc: none")

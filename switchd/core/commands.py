@@ -29,6 +29,18 @@ class ClearImpairments:
 
 
 @dataclass(slots=True)
+class SetCarrier:
+    """The neighbour of `port` is dead (`up` False), or lives again: an InfiniBand link is down without either end.
+
+    Nothing for switches of other kinds, which notice nothing of their neighbours.
+    """
+
+    token: int
+    port: int
+    up: bool
+
+
+@dataclass(slots=True)
 class SetTrim:
     """Trim packets that find the data queue full from now on, or drop them when `on` is false.
 
@@ -132,6 +144,7 @@ class SetSession:
 Command: TypeAlias = (
     SetImpairment
     | ClearImpairments
+    | SetCarrier
     | SetTrim
     | SetEcn
     | SetForwarding

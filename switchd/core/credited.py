@@ -2,8 +2,9 @@
 
 Owns what a switch does with a packet: its input buffer holds it from its arrival until it starts on its way out, and
 its VL is that of its service level. `mrcfabric.credit_egress` has queues, credits and flow control packets,
-`switchd.core.forwarding.lft` the table, `switchd.core.ordered` the loop. Packets of VL15 have no buffer: what finds no
-room is dropped.
+`switchd.core.forwarding.lft` the table, `switchd.core.shield` what it tells its neighbours, `switchd.core.ordered` the
+loop. A port whose neighbour is dead has no carrier, like one whose cable is cut. Packets of VL15 have no buffer: what
+finds no room is dropped.
 
 A switch stores a packet and forwards it. It does not check the sums; who receives it does.
 
@@ -11,12 +12,14 @@ Sources: IBTA 7.6 (VLs, service levels), 7.9.4 (credits), 18.2 (switches).
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from mrcfabric.credit_egress import CreditEgress
 from mrcfabric.credit_egress_config import CreditEgressConfig
 from mrcfabric.glance import QUEUE, AskGlance, SwitchRest, credit_glances
+from mrcfabric.impairment import HEALTHY
 from mrcfabric.node import Transmit
 from mrcfabric.rng import Rng
 from mrcfabric.units import NS_PER_S, Buffer, Instant, serialization_ns
@@ -24,13 +27,17 @@ from mrcfabric.vl_settings import FOR_EVER, LIFE_UNIT_NS
 from mrcfabric.wire.flow_control import parse
 from mrcfabric.wire.link import ControlFrame
 from mrcfabric.wire.lrh import BLOCK_BYTES, MANAGEMENT_VL, VLS, blocks_of, link_fault, set_vl
+from mrcfabric.wire.routing_notice import KINDS, LOST
+from mrcfabric.wire.routing_notice import parse as parse_notice
 from mrcfabric.wire.smp import SELF_PORT, is_directed, step
 from mrcfabric.wire.smp import encode as encode_smp
 from mrcfabric.wire.smp import parse as parse_smp
-from switchd.core.commands import Command
+from switchd.core.commands import ClearImpairments, Command, SetCarrier, SetImpairment
+from switchd.core.events import WayAvoided
 from switchd.core.forwarding.lft import LftForwarding
 from switchd.core.ordered import OrderedSwitch
 from switchd.core.settings import SwitchConfig
+from switchd.core.shield import Shield
 from switchd.core.subnet_agent import SubnetAgent
 from switchd.core.waiting import Waiting
 
@@ -41,6 +48,8 @@ BAD_SMP = "smp"
 CREDIT_DROPS = (BAD_LRH, NO_VL, OVERRUN, BAD_SMP)
 """Why a packet gets into no queue: it has no good LRH; there is no such VL; its sender had no credit for it; it is a
 directed-route packet that is broken, or whose way ends nowhere."""
+_WAYS: Final = 0
+_NOTICES: Final = 1
 
 
 class CreditSwitch(OrderedSwitch):
@@ -50,7 +59,8 @@ class CreditSwitch(OrderedSwitch):
 
     def __init__(self, config: SwitchConfig, forwarding: LftForwarding, start_ns: Instant = 0) -> None:
         assert config.credits is not None
-        super().__init__(config, forwarding, 1, start_ns)
+        super().__init__(config, forwarding, 2, start_ns)
+        self._lft = forwarding
         for reason in CREDIT_DROPS:
             self.drops.setdefault(reason, 0)
         self._sl2vl = config.credits.sl2vl
@@ -67,6 +77,14 @@ class CreditSwitch(OrderedSwitch):
         self._freed: list[tuple[int, int]] = []
         """(pair, blocks) that departures of this instant have freed."""
         forwarding.load = self._load
+        self._dark: set[int] = set()
+        """Ports whose neighbour is dead."""
+        self._wanted = [HEALTHY] * len(self.egress)
+        """By port: the faults of its link beside that."""
+        self._notices_out: list[tuple[Instant, int, ControlFrame]] = []
+        self.shield = Shield(config.credits.shield, forwarding, lambda *notice: self._notices_out.append(notice))
+        self._heard = [0] * len(KINDS)
+        """Notices of neighbours, by kind."""
         self.agent = SubnetAgent(
             config.name, forwarding, len(self.egress), lambda port: self.egress[port].impairment.up,
             [(_life_of(port.config), port.config.stall_count) for port in self.egress],
@@ -97,7 +115,8 @@ class CreditSwitch(OrderedSwitch):
         ingress = self.egress[in_port]
         if isinstance(packet, ControlFrame):
             said = parse(packet)
-            if said is None or not ingress.heard(at_ns, said, out):
+            known = self._notice(at_ns, in_port, packet) if said is None else ingress.heard(at_ns, said, out)
+            if not known:
                 self.received += 1
                 self._lose(at_ns, packet, "link_control")
             self._reschedule(in_port)
@@ -128,6 +147,24 @@ class CreditSwitch(OrderedSwitch):
             self._free(at_ns, pair, blocks, out)
         elif blocks and not self._asking[pair] and ingress.credits.held[vl] > self._full[pair]:
             self._ask(at_ns, pair)
+
+    def _notice(self, at_ns: Instant, in_port: int, frame: ControlFrame) -> bool:
+        """A neighbour says how it stands with its ways. False: these bytes say nothing."""
+        notice = parse_notice(frame)
+        if notice is None:
+            return False
+        self._heard[notice.kind] += 1
+        changed = self._lft.heard(at_ns, in_port, notice)
+        if changed:
+            self._events.append(WayAvoided(at_ns, in_port, notice.kind == LOST, changed))
+        return True
+
+    def _pass_on(self, out: list[Transmit]) -> None:
+        """Hand the notices to be sent to their ports."""
+        notices, self._notices_out = self._notices_out, []
+        for at_ns, port, frame in notices:
+            self.egress[port].notify(at_ns, frame, out)
+            self._reschedule(port)
 
     def _ask(self, at_ns: Instant, pair: int) -> None:
         """So much has come to wait in the buffer of a port and VL that its neighbour may have to wait for credit."""
@@ -191,9 +228,13 @@ class CreditSwitch(OrderedSwitch):
         admitted = egress.offer(at_ns, packet, vl, out, pair)
         if not admitted:
             self._waiting.leave(pair, port, len(packet))
+        elif vl != MANAGEMENT_VL:
+            self.shield.congested(at_ns, pair >> 4, port, egress.data_bytes)
         self._reschedule(port)
         if self._let:
             self._let_go(at_ns, out)
+        if self._notices_out:
+            self._pass_on(out)
         return None if admitted else ""
 
     def _departed(self, port: int, at_ns: Instant, pair: int, size: int) -> None:
@@ -223,21 +264,57 @@ class CreditSwitch(OrderedSwitch):
     # Time, commands and counters.
 
     def _expire(self, at_ns: Instant, number: int, out: list[Transmit]) -> None:
-        """The ways change."""
-        self._events += self._plain_forwarding.follow(at_ns)
-        self._set_timer(0, self._plain_forwarding.next_change_ns)
+        """The ways change, or neighbours are to be told so."""
+        if number == _NOTICES:
+            self.shield.run(at_ns)
+            self._events += self.shield.events
+            self.shield.events.clear()
+            self._pass_on(out)
+        else:
+            self._events += self._plain_forwarding.follow(at_ns)
+        self._rearm()
+
+    def _rearm(self) -> None:
+        self._set_timer(_WAYS, self._plain_forwarding.next_change_ns)
+        self._set_timer(_NOTICES, self.shield.next_ns)
 
     def _obey(self, at_ns: Instant, command: Command, out: list[Transmit]) -> None:
         before = [port.impairment.up for port in self.egress]
+        if isinstance(command, ClearImpairments):
+            for number in range(len(self.egress)):
+                self._obey(at_ns, SetImpairment(command.token, number, HEALTHY), out)
+            return
+        if isinstance(command, SetImpairment) and command.port in self._dark:
+            self.egress[command.port].check_impairment(command.impairment)
+            self._wanted[command.port] = command.impairment
+            command = replace(command, impairment=replace(command.impairment, up=False))
+        elif isinstance(command, SetCarrier):
+            command = self._of_neighbour(command)
         super()._obey(at_ns, command, out)
-        if before != [port.impairment.up for port in self.egress]:
+        after = [port.impairment.up for port in self.egress]
+        if before != after:
             self.agent.state_change = True
             self._trap(at_ns, out)
-        self._set_timer(0, self._plain_forwarding.next_change_ns)
+            for number, up in enumerate(after):
+                if before[number] != up:
+                    self.shield.carrier(at_ns, number, up)
+        self._rearm()
         for port in range(len(self.egress)):
             self._reschedule(port)
         if self._let:
             self._let_go(at_ns, out)
+
+    def _of_neighbour(self, command: SetCarrier) -> SetImpairment:
+        """A link whose other end is dead is down. Raises RefusedError."""
+        (egress,) = self._named(command.port)
+        port, up = command.port, command.up
+        if up and port in self._dark:
+            self._dark.discard(port)
+            return SetImpairment(command.token, port, self._wanted[port])
+        if not up and port not in self._dark:
+            self._dark.add(port)
+            self._wanted[port] = egress.impairment
+        return SetImpairment(command.token, port, replace(egress.impairment, up=up and egress.impairment.up))
 
     def _set_forwarding(self, at_ns: Instant, on: bool, out: list[Transmit]) -> None:
         super()._set_forwarding(at_ns, on, out)
@@ -258,7 +335,7 @@ class CreditSwitch(OrderedSwitch):
 
         Of each data VL also `full`, how often so much came to wait in its buffer that the neighbour may have had to
         wait for credit, and `asking`, 1 while that is so. `agent`: `lid`, blocks of the table that were `written`,
-        `traps` sent.
+        `traps` sent. `notices`: routing notices `sent` and `heard` by kind, and LIDs for which a port is left out.
         """
         vls = {port.port: port.counters(self.now_ns)["vls"] for port in self.egress}
         for number, found in vls.items():
@@ -266,7 +343,11 @@ class CreditSwitch(OrderedSwitch):
                 pair = number << 4 | vl
                 found[vl] |= {"full": self._asked[pair], "asking": int(self._asking[pair])}
         agent = {"lid": self.agent.lid, "written": self.agent.written, "traps": self.agent.traps}
-        return {**super().counters(), "vls": vls, "agent": agent}
+        notices = {
+            "sent": dict(self.shield.sent), "heard": dict(zip(KINDS, self._heard, strict=True)),
+            "avoided_lids": self._lft.avoided,
+        }  # fmt: skip
+        return {**super().counters(), "vls": vls, "agent": agent, "notices": notices}
 
 
 def _loop_blocks(config: CreditEgressConfig) -> int:

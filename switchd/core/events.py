@@ -103,6 +103,43 @@ class LftWritten:
         return {"at_ns": self.at_ns, "kind": "lft_written", "block": self.block, "entries": self.entries}
 
 
+@dataclass(slots=True)
+class WayLost:
+    """The only way to some LIDs has lost its carrier, or has it again, and the neighbours are told (FLFN)."""
+
+    at_ns: Instant
+    port: int
+    up: bool
+    lids: int
+
+    def record(self) -> dict[str, Any]:
+        return {"at_ns": self.at_ns, "kind": "way_lost", "port": self.port, "up": self.up, "lids": self.lids}
+
+
+@dataclass(slots=True)
+class WayAvoided:
+    """A neighbour has no way to some LIDs, or has one again: the port towards it is left out for them, or not."""
+
+    at_ns: Instant
+    port: int
+    avoided: bool
+    lids: int
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "at_ns": self.at_ns, "kind": "way_avoided", "port": self.port, "avoided": self.avoided, "lids": self.lids,
+        }  # fmt: skip
+
+
 SwitchEvent: TypeAlias = (
-    CommandDone | PauseEvent | WatchdogFired | WatchdogRestored | EcmpMember | HashChange | LftWritten | RoutingEvent
+    CommandDone
+    | PauseEvent
+    | WatchdogFired
+    | WatchdogRestored
+    | EcmpMember
+    | HashChange
+    | LftWritten
+    | WayLost
+    | WayAvoided
+    | RoutingEvent
 )

@@ -16,7 +16,7 @@ from mrcfabric.units import NEVER, Buffer, Instant
 from mrcfabric.wire.layout import IPV6_SIZE
 from mrcfabric.wire.link import ControlFrame
 from mrcfabric.wire.local import LINK_LOCAL, ROUTING_DSCP
-from switchd.core.commands import Command, ResetSession, SetRouting, SetSession
+from switchd.core.commands import Command, ResetSession, SetCarrier, SetRouting, SetSession
 from switchd.core.forwarding.learned import LearnedForwarding
 from switchd.core.lossless import LosslessSwitch
 from switchd.core.routed import RoutedSwitch
@@ -111,8 +111,9 @@ class SpeakingSwitch(RoutedSwitch):
                 self.router.carrier(at_ns, egress.port, egress.impairment.up)
         self._speak(out)
 
-    def _route_by(self, at_ns: Instant, command: SetRouting | ResetSession | SetSession) -> None:
-        obey(self.router, at_ns, command)
+    def _route_by(self, at_ns: Instant, command: SetRouting | ResetSession | SetSession | SetCarrier) -> None:
+        if not isinstance(command, SetCarrier):
+            obey(self.router, at_ns, command)
 
     def _speak(self, out: list[Transmit]) -> None:
         """Send what the routing core has to send, and tell what it has to tell."""
@@ -162,8 +163,9 @@ class SpeakingLosslessSwitch(LosslessSwitch):
                 self.router.carrier(at_ns, egress.port, egress.impairment.up)
         self._speak(out)
 
-    def _route_by(self, at_ns: Instant, command: SetRouting | ResetSession | SetSession) -> None:
-        obey(self.router, at_ns, command)
+    def _route_by(self, at_ns: Instant, command: SetRouting | ResetSession | SetSession | SetCarrier) -> None:
+        if not isinstance(command, SetCarrier):
+            obey(self.router, at_ns, command)
 
     def _speak(self, out: list[Transmit]) -> None:
         """Send what the routing core has to send, tell what it has to tell, and note when it is to be called."""

@@ -28,6 +28,7 @@ from switchd.core.commands import (
     ClearImpairments,
     Command,
     ResetSession,
+    SetCarrier,
     SetEcn,
     SetForwarding,
     SetHash,
@@ -265,7 +266,7 @@ class Switch:
                     self._set_headroom(egress.port, command.bytes_max)
             case SetHash():
                 self._set_hash(at_ns, command.common)
-            case SetRouting() | ResetSession() | SetSession():
+            case SetRouting() | ResetSession() | SetSession() | SetCarrier():
                 self._route_by(at_ns, command)
             case _:
                 assert_never(command)
@@ -284,8 +285,8 @@ class Switch:
     def _set_hash(self, at_ns: Instant, common: bool) -> None:
         """Nothing: uSIDs name the way."""
 
-    def _route_by(self, at_ns: Instant, command: SetRouting | ResetSession | SetSession) -> None:
-        """Nothing: no routing core is here."""
+    def _route_by(self, at_ns: Instant, command: SetRouting | ResetSession | SetSession | SetCarrier) -> None:
+        """Nothing: no routing core is here, and a neighbour's death means silence."""
 
     def _check_trim_dscp(self, dscp: int | None) -> None:
         """Raises RefusedError for a code point that no node of the fabric would recognise as a trimmed packet's."""

@@ -87,4 +87,13 @@ LID = (
         "whose up-link lives stay where they are.",
         _of(SWITCH, "shield", "shield_ns"),
     ),
+    Choice(
+        "What an InfiniBand switch tells its neighbours",
+        UNKNOWN,
+        "Nothing. With `flfn` a T1 that has lost a T0 tells the others for which LIDs it has no way, ten times at "
+        "intervals that double from 10 us, and as often when it has one again; they take other T1s as long as there is "
+        "one. With `arn` a T1 tells who sends into more than `arn_bytes`. Makers say that, not in which bytes: notices "
+        "are link control frames of our own layout. Congestion before a NIC, and links to NICs, are told to nobody.",
+        _of(SWITCH, "flfn", "arn", "arn_bytes", "arn_ns"),
+    ),
 )

@@ -166,28 +166,38 @@ async def test_uet_gives_the_trace_of_virtual_time(tmp_path: Path, system: str, 
 
 
 IB_NIC: dict[str, Any] = {"transport": "rc", "rc_path": "lid", "cc": "none", "rc_timeout": 5}
-IB: dict[str, Any] = {"forwarding": "lft", "lossless": "credits", "shield": True, "shield_ns": 30_000, "vl_blocks": 130}
+IB: dict[str, Any] = {"forwarding": "lft", "lossless": "credits", "shield": True, "shield_ns": 30_000, "flfn": True,
+                      "vl_blocks": 130}  # fmt: skip
 
 
 def infiniband(adaptive: str, nic: dict[str, Any] | None = None) -> Topology:
     """The same fabric of InfiniBand, with room for two packets in each buffer."""
-    return replace(SMALL, nic={**IB_NIC, **(nic or {})}, switch={**IB, "adaptive": adaptive, "flowlet_ns": 2_000})
+    congestion = {"arn": adaptive != "off", "arn_bytes": 5_000}
+    switch = {**IB, "adaptive": adaptive, "flowlet_ns": 2_000, **congestion}
+    return replace(SMALL, nic={**IB_NIC, **(nic or {})}, switch=switch)
 
 
 @pytest.mark.parametrize(
     ("adaptive", "nic"),
-    [("off", {"apm": True, "lid_lmc": 1}), pytest.param("flowlet", {"lid_sl": 1}, marks=pytest.mark.long)],
-    ids=["tables", "adaptive"],
+    [
+        ("off", {"apm": True, "lid_lmc": 1}),
+        pytest.param("flowlet", {"lid_sl": 1}, marks=pytest.mark.long),
+        pytest.param("packet", {"rc_recovery": "out_of_order"}, marks=pytest.mark.long),
+    ],
+    ids=["tables", "flowlets", "packets"],
 )
 @pytest.mark.timeout(240)
 async def test_infiniband_gives_the_trace_of_virtual_time(tmp_path: Path, adaptive: str, nic: dict[str, Any]) -> None:
-    """Packets by LID, flow control packets, VLs, local repair, go-back-N after the crash, paths that migrate."""
+    """Packets by LID, flow control packets, VLs, SHIELD, recovery after the crash, paths that migrate."""
     ib = infiniband(adaptive, nic)
     assert_same(await real(tmp_path / "run", topology=ib), ib)
     fabric = virtual_fabric(END_NS, ib)
     for name in SMALL.switch_names():
         ports = fabric.counters(name)["ports"].values()
         assert any(port["flow_packets"] for port in ports), name
+    # The T1 whose link to a T0 was cut has told the other one, and one that is dead tells nobody.
+    assert fabric.counters("p1-t1-0")["notices"]["sent"]["lost"]
+    assert fabric.counters("p1-t0-1")["notices"]["heard"]["lost"]
 
 
 TOPOLOGIES = {"mrc": SMALL, "ib": infiniband("off", {"apm": True, "lid_lmc": 1})}

@@ -39,7 +39,7 @@ def test_there_is_one_series_per_port_and_vl(vls: int) -> None:
     found = own(build_switch(switch_config(topology(vls=vls), "p0-t0-0")).counters())
     of_vls = [definition for definition in DEFINITIONS if "vl" in definition.labels]
     of_management = {series for series in found if f'vl="{MANAGEMENT_VL}"' in series}
-    assert len(found) == PORTS * vls * len(of_vls) + len(of_management) + 2 * PORTS + 3
+    assert len(found) == PORTS * vls * len(of_vls) + len(of_management) + 2 * PORTS + 10
     assert len(of_management) == 6 * PORTS, "it has no buffer and no credit"
 
 

@@ -16,8 +16,8 @@ FOLDERS: Final[dict[str, str]] = {
         """,
     "mrcfabric/sim": "simulator trace",
     "mrcfabric/wire": """
-        crc32c entropy fastpath flow_control icrc layout lrh lrh_rc roce roce_layout segments srh templates trim uet
-        uet_layout uet_templates usid vcrc
+        crc32c entropy fastpath flow_control icrc layout lrh lrh_rc roce roce_layout routing_notice segments srh
+        templates trim uet uet_layout uet_templates usid vcrc
         """,
     "nicd/core": """
         board class_ports credit_holder credit_ports ev_state lag memory message nic onchip pause_sender pause_watch
@@ -38,7 +38,7 @@ FOLDERS: Final[dict[str, str]] = {
         uet_stats under_way
         """,
     "nicd/programs": "hosted_nic",
-    "switchd/core": "buffer credited endpoint fib lossless ordered routed speaking switch waiting watchdog",
+    "switchd/core": "buffer credited endpoint fib lossless ordered routed shield speaking switch waiting watchdog",
     "switchd/core/forwarding": "ecmp learned lft usid witnessed",
 }
 """Folder -> the modules in it that packets pass through, and those that these call. Settings, commands, events, reports

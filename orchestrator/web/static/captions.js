@@ -13,6 +13,7 @@ const SAYS = {
   watchdog_fired: line => `watchdog of ${line.node} fired`,
   watchdog_restored: line => `watchdog of ${line.node} restored`,
   ecmp_member: line => `${line.node}: up-link ${line.port} ${line.up ? "in again" : "out"}`,
+  way_lost: line => `${line.node} ${line.up ? "has a way to" : "has lost its way to"} ${line.peer ?? `port ${line.port}`}`,
   hash_change: line => `${line.node} hashes ${line.cause}`,
   qp_change: line => (line.target === "error" ? `QP ${line.qpn} of ${line.node} in error` : null),
 };

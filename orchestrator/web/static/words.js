@@ -135,6 +135,12 @@ const HAPPENED = {
     `port ${line.port} class ${line.cls} obeys no more, paused for ${span(line.paused_ns)} without a break`,
   watchdog_restored: line => `port ${line.port} class ${line.cls} obeys again`,
   ecmp_member: line => `up-link ${line.port} is ${line.up ? "in the group again" : "out of the group"}, ${line.members} left`,
+  way_lost: line =>
+    `${line.up ? "has a way again" : "no way is left"} to ${many(line.lids, "LID")} behind ${line.peer ?? `port ${line.port}`}`,
+  way_avoided: line =>
+    `${line.peer ?? `port ${line.port}`} is ${line.avoided ? "left out" : "taken again"} for ${many(line.lids, "LID")}`,
+  lft_written: line => `block ${line.block} of the table was written, ${many(line.entries, "place")} changed`,
+  path_migrated: line => `QP ${line.qpn} has taken its second path, by port ${line.port}`,
   routing_session: line => `${line.protocol} with ${line.peer ?? `port ${line.port}`} is ${line.up ? "up" : "over"}`,
   routes_heard: line => `${line.peer ?? `port ${line.port}`} tells of ${line.reach} prefixes, takes back ${line.unreach}`,
   route_damped: line => `${line.prefix} from port ${line.port} is ${line.damped ? "left out" : "used again"}`,

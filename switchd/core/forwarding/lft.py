@@ -8,6 +8,10 @@ off      the packet takes the port that the table names.
 packet   the port with the least to send; among equals the one after the port that was chosen last.
 flowlet  as `packet`, but a flow (SLID, DLID, destination QP) that has not paused for `flowlet_ns` stays on its port.
 
+What neighbours say of their own ways counts besides. A port of the group behind which a LID cannot be reached is left
+out for it as long as another one is there (FLFN); one that is congested for it comes after all others for as long as
+was said (ARN), where packets choose. What a neighbour has said is forgotten when the port towards it loses its carrier.
+
 With `failover_ns` a port of the group that lost its carrier is left out so long afterwards, whatever the table says:
 the first part of SHIELD, fast link fault recovery. Without it what the table sends there is lost.
 
@@ -21,6 +25,7 @@ from typing import Any, Final
 from mrcfabric.errors import ConfigError
 from mrcfabric.units import NEVER, Buffer, Instant
 from mrcfabric.wire.lrh import LEAST, LID_MAX
+from mrcfabric.wire.routing_notice import CONGESTED, LOST, Notice
 from switchd.core.events import EcmpMember
 
 NO_PORT: Final = 0xFF
@@ -70,6 +75,10 @@ class LftForwarding:
         """Where in the group the port stands that was chosen last, and one more."""
         self._flows: dict[bytes, tuple[int, Instant]] = {}
         self._dead: set[int] = set()
+        self._avoided: dict[int, int] = {}
+        """By LID: bit p: the neighbour behind port p has no way to it."""
+        self._congested: dict[int, dict[int, Instant]] = {}
+        """By LID and port: until when the neighbour behind it holds its way to be congested."""
         self._changes: list[tuple[Instant, int, bool]] = []
         self.next_change_ns: Instant = NEVER
         """`Forwarding.next_change_ns`."""
@@ -95,37 +104,77 @@ class LftForwarding:
         if port >= len(self._routed):
             return "no_route"
         if port in self._members:
-            if self.config.adaptive != "off" and len(self._living) > 1:
-                port = self._choose(at_ns, packet)
-            elif port in self._dead and self._living:
-                port = self._living[lid % len(self._living)]
+            living = self._living
+            if lid in self._avoided:
+                mask = self._avoided[lid]
+                # With no way left anywhere a packet goes where the table says.
+                living = tuple(one for one in living if not mask >> one & 1) or living
+            if self.config.adaptive != "off" and len(living) > 1:
+                port = self._choose(at_ns, packet, lid, living)
+            elif port not in living and living:
+                port = living[lid % len(living)]
         self._routed[port] += 1
         return port, packet
 
-    def _choose(self, at_ns: Instant, packet: Buffer) -> int:
-        """The port of the group for a packet."""
+    def _choose(self, at_ns: Instant, packet: Buffer, lid: int, living: tuple[int, ...]) -> int:
+        """The port for a packet, of these members of the group."""
         if self.config.adaptive == "packet":
-            return self._least(at_ns)
+            return self._least(at_ns, lid, living)
         # DLID; SLID; the QP, whose byte in front may change on the way.
         flow = bytes(packet[2:4]) + bytes(packet[6:8]) + bytes(packet[13:16])
         port, last_ns = self._flows.get(flow, (NO_PORT, 0))
-        if port == NO_PORT or port in self._dead or at_ns - last_ns > self.config.flowlet_ns:
-            port = self._least(at_ns)
+        if port not in living or at_ns - last_ns > self.config.flowlet_ns:
+            port = self._least(at_ns, lid, living)
             if len(self._flows) >= FLOWS_MAX:
                 self._flows.clear()
         self._flows[flow] = port, at_ns
         return port
 
-    def _least(self, at_ns: Instant) -> int:
-        living = self._living
+    def _least(self, at_ns: Instant, lid: int, living: tuple[int, ...]) -> int:
         count = len(living)
         places = [(self._turn + step) % count for step in range(count)]
-        place = min(places, key=lambda one: self.load(at_ns, living[one]))
+        if lid in self._congested:
+            until = self._congested[lid]
+            place = min(places, key=lambda one: (until.get(living[one], at_ns) > at_ns, self.load(at_ns, living[one])))
+        else:
+            place = min(places, key=lambda one: self.load(at_ns, living[one]))
         self._turn = (place + 1) % count
         return living[place]
 
+    def heard(self, at_ns: Instant, port: int, notice: Notice) -> int:
+        """A neighbour says how it stands with its ways; returns for how many LIDs that changes which ports are left."""
+        if port not in self._members:
+            return 0
+        bit, changed = 1 << port, 0
+        for first, count in notice.ranges:
+            for lid in range(first, first + count):
+                if notice.kind == CONGESTED:
+                    self._congested.setdefault(lid, {})[port] = at_ns + notice.hold_ns
+                    continue
+                before = self._avoided.get(lid, 0)
+                after = before | bit if notice.kind == LOST else before & ~bit
+                changed += before != after
+                self._avoid(lid, after)
+        return changed
+
+    def _avoid(self, lid: int, mask: int) -> None:
+        if mask:
+            self._avoided[lid] = mask
+        else:
+            self._avoided.pop(lid, None)
+
+    @property
+    def avoided(self) -> int:
+        """For how many LIDs a port is left out."""
+        return len(self._avoided)
+
     def carrier(self, at_ns: Instant, port: int, up: bool) -> None:
         """`Forwarding.carrier`: the group follows after `failover_ns`, if it does at all."""
+        if not up:
+            for lid, mask in [*self._avoided.items()]:
+                self._avoid(lid, mask & ~(1 << port))
+            for said in self._congested.values():
+                said.pop(port, None)
         if self.config.failover_ns < 0 or port not in self._members:
             return
         self._changes.append((at_ns + self.config.failover_ns, port, up))

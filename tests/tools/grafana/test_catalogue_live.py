@@ -74,7 +74,7 @@ async def fabric(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 
 UET_METRICS = re.compile(r"mrc_nic_uet_")
 IB_METRICS = re.compile(
-    r"mrc_(nic_vl|nic_path|nic_paths|nic_subnet|switch_vl|switch_lft|switch_flow_control|switch_subnet)_"
+    r"mrc_(nic_vl|nic_path|nic_paths|nic_subnet|switch_vl|switch_lft|switch_flow_control|switch_subnet|switch_routing|switch_avoided)_"
 )
 ROUTING_METRICS = re.compile(r"mrc_switch_routing_")
 ROCE_METRICS = re.compile(
