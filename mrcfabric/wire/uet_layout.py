@@ -64,6 +64,8 @@ FLAG_PROBE: Final = 0x08
 """It answers a probe."""
 FLAG_CLOSE: Final = 0x04
 """The target asks the initiator to close the context."""
+FLAG_CLEAR: Final = 0x02
+"""It asks to be told up to which PSN there are no more questions."""
 
 # UEC PDS: kinds of control packets, in the place of the next header.
 CONTROL_NOOP: Final = 0
@@ -87,6 +89,7 @@ NACK_TRIMMED_LAST_HOP: Final = 0x02
 NACK_NO_PDC: Final = 0x04
 NACK_NO_BITMAP: Final = 0x06
 NACK_NO_BUFFER: Final = 0x07
+NACK_NO_RESPONSE: Final = 0x08
 NACK_NO_RESOURCE: Final = 0x0A
 NACK_OUT_OF_WINDOW: Final = 0x0B
 NACK_OUT_OF_ORDER: Final = 0x0D
@@ -102,7 +105,7 @@ NACK_NAMES: Final = {
     0x05: "no congestion context available",
     NACK_NO_BITMAP: "no bitmap",
     NACK_NO_BUFFER: "no packet buffer",
-    0x08: "no room for a guaranteed response",
+    NACK_NO_RESPONSE: "no room for a guaranteed response",
     0x09: "no message state available",
     NACK_NO_RESOURCE: "no resource",
     NACK_OUT_OF_WINDOW: "PSN outside the window",

@@ -71,6 +71,9 @@ class UetKnobs:
     """Weight of the latest base RTT in the share of marked packets, in thousandths."""
     uet_occc_floor_ppt: int = 10
     """It never falls below this, in thousandths of the rate of the ports."""
+    uet_responses_max: int = 1024
+    """Responses that a target keeps per context until they are cleared; from half of it on it asks for that. A packet
+    behind a gap that would need one more is answered by NO_GTD_DEL_AVAIL."""
     uet_contexts_max: int = 4096
     """Contexts (PDCs) that a NIC holds as a target; a further one is answered by NO_PDC_AVAIL, and the initiator whose
     context was silent longest is asked to close it."""
@@ -91,6 +94,7 @@ MOST: Final[dict[str, int]] = {
     "uet_penalty_max": 1 << 16,
     "uet_grant_packets": 1024,
     "uet_contexts_max": 60_000,
+    "uet_responses_max": 1 << 20,
     "uet_occc_doublings": 20,
     **dict.fromkeys(
         (

@@ -50,6 +50,7 @@ DROP_REASONS: Final[Mapping[str, str]] = {
     "rc_syndrome": "RC: an acknowledgement with a reserved syndrome.",
     "uet_out_of_order": "UET, ordered: it came behind a gap, and will be sent again.",
     "uet_unknown_context": "UET: it belongs to no context of this NIC, or to another peer's.",
+    "uet_no_response": "UET: it comes behind a gap and needs a response, and the target keeps as many as it may.",
     "uet_no_context": "UET: it would open a context, and all of the target's are in use.",
     "uet_invalid_syn": "UET: it would open a context, and contradicts one that is open.",
     "uet_control": "UET: a control packet of a kind that means nothing here.",

@@ -130,6 +130,7 @@ def _vary_uet(rng: Rng, topology: Topology, nic: Knobs) -> None:
         "uet_idle_ppt": lambda: rng.below(3_000),
         "uet_grant_packets": lambda: 1 + rng.below(20),
         "uet_contexts_max": lambda: 1 + rng.below(8),
+        "uet_responses_max": lambda: 1 + rng.below(6),
         "mpr_units": lambda: 1,
         "sack_bytes": lambda: one_of(rng, (1, 5_000, 40_000)),
         "retry_linear": lambda: rng.below(8),

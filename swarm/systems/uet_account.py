@@ -12,13 +12,15 @@ from mrcfabric.wire.uet import read_response, read_target, uet_peeker
 from mrcfabric.wire.uet_layout import ACK_CC, FLAG_RETX, NACK, NEXT_RESPONSE, PID_SHIFT, RC_OK, REQUESTS, RESPONSE
 from nicd.core.events import Completion, Retransmit
 from nicd.core.nic import Nic
-from nicd.core.uet.uet_stats import OUT_OF_ORDER
+from nicd.core.uet.uet_stats import NO_RESPONSE, OUT_OF_ORDER
 from swarm import anatomy
 from swarm.invariant import InvariantError
 from swarm.ledger import Ledger, PortLedger
 from swarm.systems import inside, uet_inside
 
-NO_ARRIVALS: Final = frozenset({OUT_OF_ORDER, "message_mismatch", "memory", "psn_window", "ack_of_unsent", "no_port"})
+NO_ARRIVALS: Final = frozenset(
+    {OUT_OF_ORDER, NO_RESPONSE, "message_mismatch", "memory", "psn_window", "ack_of_unsent", "no_port"}
+)
 """Drop reasons that are counted beside the arrival of a packet, or without one."""
 RECEIVED: Final = ("data_received", "acks_received", "nacks_received")
 

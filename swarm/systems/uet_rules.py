@@ -108,6 +108,9 @@ class UetRules:
         if initiator.table.cack >= target.expected:
             what = f"takes all up to {initiator.table.cack} for arrived, {target.expected} is expected"
             raise self._broken("windows", at_ns, link, what)
+        if target.cleared > initiator.table.cack:
+            what = f"its target has cleared responses up to {target.cleared}, {initiator.table.cack} has arrived"
+            raise self._broken("contexts", at_ns, link, what)
         for psn in _taken(link):
             if psn >= target.expected and not target.bitmap >> psn - target.expected & 1:
                 raise self._broken("windows", at_ns, link, f"takes {psn} for arrived, which its target lacks")
@@ -140,6 +143,9 @@ class UetRules:
             raise InvariantError("contexts", self._nic.name, at_ns, "two contexts have one PDCID")
         if len(transport._targets) > self._nic.config.settings.uet_contexts_max:
             raise InvariantError("bounds", self._nic.name, at_ns, "more contexts than may be taken")
+        for target in transport._targets.values():
+            if len(target.kept) > self._nic.config.settings.uet_responses_max:
+                raise InvariantError("bounds", self._nic.name, at_ns, f"{len(target.kept)} responses kept")
         for peer in uet_inside.peers(self._nic):
             for window in peer.windows.contexts:
                 if window.inflight_bytes != flying.get(id(window), 0):

@@ -26,12 +26,25 @@ UET = (
     ),
     Choice(
         "UET: which contexts QPs use",
-        OPTION,
+        DEVIATION,
         "Each QP opens one of its own with its first data packet, and closes it when it is destroyed or when its "
-        "target asks; a target takes so many. UEC lets the requests of several endpoints share one, which orders their "
-        "PSNs together; window and credit are shared by destination all the same, so that nothing measured here "
-        "differs. A QP number is PIDonFEP and resource index; all NICs are one job.",
+        "target asks; a target takes so many. UEC lets the requests of several endpoints between two NICs share one. "
+        "Not built: events, traces and state are told by QP here, and a context of many would fail them all at once. "
+        "What would differ is state (a context and its PSNs once per pair of NICs, not per QP) and order, of PSNs "
+        "among QPs; window and credit are shared by destination all the same. A QP number is PIDonFEP and resource "
+        "index; all NICs are one job.",
         _of(NIC, "uet_contexts_max"),
+    ),
+    Choice(
+        "UET: responses that are kept until they are cleared",
+        OPTION,
+        "A target keeps the response of a whole message, and that of a packet it refuses, until the initiator clears "
+        "it: by the cumulative PSN that every request carries, or by a CLEAR where there is no request to send, which "
+        "the target asks for from half of its room on. A request that comes again has the same answer. Without room, "
+        "a packet behind a gap is answered by NO_GTD_DEL_AVAIL; the one that all wait for is taken, for the "
+        "cumulative PSN says the same as its response. A refused packet never counts as arrived. That the last PSN "
+        "cleared is the payload of CLEAR is a guess.",
+        _of(NIC, "uet_responses_max"),
     ),
     Choice(
         "UET: when a message is complete",

@@ -34,8 +34,8 @@ FOLDERS: Final[dict[str, str]] = {
         transport ways
         """,
     "nicd/core/uet": """
-        contexts credits entropy initiator outstanding oversubscribed peer planes qp refusals silence target transport
-        uet_stats under_way
+        contexts credits entropy initiator kept outstanding oversubscribed peer planes qp refusals silence target
+        transport uet_stats under_way
         """,
     "nicd/programs": "hosted_nic",
     "switchd/core": "buffer credited endpoint fib lossless ordered routed shield speaking switch waiting watchdog",

@@ -76,7 +76,12 @@ OPEN_MESSAGE: Final = (
     Width("immediate", 33, "if there is one"),
 )
 """Per message under way at a target."""
-ON_CHIP: Final = ("initiator", "target", "window", "credit", "entropies", "inflight", "bitmap", "messages")
+KEPT_RESPONSE: Final = (
+    Width("psn", PSN_BITS, "of the request"),
+    Width("answer", 6 + 16 + LENGTH_BITS, "return code, message id, length"),
+)
+"""Per response that a target keeps until it is cleared."""
+ON_CHIP: Final = ("initiator", "target", "window", "credit", "entropies", "inflight", "bitmap", "messages", "responses")
 """Pieces of a QP that a NIC needs for every packet; `work_queue` stays with the host."""
 
 
@@ -89,12 +94,14 @@ class UetCounts:
     """Packets behind a gap: one bit each in a window that has to reach so far."""
     messages: int
     work_requests: int
+    responses: int = 0
+    """Kept until they are cleared."""
 
 
 def limits_of(knobs: NicSettings) -> UetCounts:
     """A QP with every table full, and one context as a target."""
     psns = knobs.mpr_units * MPR_UNIT
-    return UetCounts(psns, psns - 1, psns, knobs.work_requests_max)
+    return UetCounts(psns, psns - 1, psns, knobs.work_requests_max, knobs.uet_responses_max)
 
 
 def within(counts: UetCounts, bounds: UetCounts) -> list[str]:
@@ -118,6 +125,7 @@ def qp_bytes(knobs: NicSettings, counts: UetCounts) -> dict[str, int]:
         "inflight": counts.inflight * record_bytes(SENT),
         "bitmap": -(-knobs.mpr_units * MPR_UNIT // 8),
         "messages": counts.messages * record_bytes(OPEN_MESSAGE),
+        "responses": counts.responses * record_bytes(KEPT_RESPONSE),
         "work_queue": counts.work_requests * record_bytes(WORK_REQUEST),
     }
 

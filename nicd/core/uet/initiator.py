@@ -256,6 +256,7 @@ class Initiator:
             self._mpr = cc.mpr * MPR_UNIT_UET
         self.silence.heard(now)
         plane, rtt_ns, size = NO_PLANE, None, 0
+        cause = -1
         if not flags & FLAG_PROBE:
             cause = cack + (field if field < 1 << 15 else field - (1 << 16))
             sent = table.by_psn.get(cause)
@@ -270,7 +271,7 @@ class Initiator:
         self._peer.windows.on_sack(now, plane, marked, rtt_ns, cc.penalty if cc is not None else 0)
         for message in whole:
             self.finish(now, message, STATUS_OK)
-        if response is not None and response[0] == RESPONSE and not self._answered(now, response):
+        if response is not None and response[0] == RESPONSE and not self._answered(now, cause, response):
             return True
         self.silence.judge(now)
         if flags & FLAG_PROBE:
@@ -284,11 +285,12 @@ class Initiator:
         if size == self._mtu and rtt_ns < window.base_rtt_ns:
             window.on_base_rtt(now, rtt_ns)
 
-    def _answered(self, now: Instant, response: tuple[int, int, int, int]) -> bool:
-        """Take the response to a message. False: it says that the message failed, and with it the QP."""
+    def _answered(self, now: Instant, psn: int, response: tuple[int, int, int, int]) -> bool:
+        """Take the response to a packet. False: it says that the message failed, and with it the QP."""
         _, code, message_id, _ = response
         message = self._messages.get(message_id)
-        if message is None or message.psn_first < 0:
+        # A response that was kept may come again when its message is done, and another one has its id.
+        if message is None or not message.psn_first <= psn <= message.psn_last:
             return True
         if code != RC_OK:
             self._link.fail(now, STATUS_REMOTE_INVALID, "remote_invalid_request")

@@ -23,6 +23,7 @@ def levels(
         "initiators": initiators,
         "targets": targets,
         "closing": len(contexts) - initiators - targets,
+        "responses_kept": sum(len(target.kept) for link in links for target in link.targets.values()),
         "credit_bytes": sum(max(0, source.left_bytes) for source in sources),
         "spare_bytes": sum(source.spare_bytes for source in sources),
         "senders_waiting": 0 if grantor is None else grantor.waiting,

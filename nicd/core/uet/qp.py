@@ -9,6 +9,7 @@ from typing import Final, Protocol
 from mrcfabric.errors import RefusedError
 from mrcfabric.units import Instant
 from mrcfabric.wire.uet_layout import (
+    CONTROL_CLEAR,
     CONTROL_CLOSE,
     CONTROL_CREDIT_REQUEST,
     FLAG_AR,
@@ -201,6 +202,14 @@ class UetLink(Sharing):
         if self.initiator.idle and self.pdcid:
             self.close(now)
             self.initiator.renew()
+
+    def asked_to_clear(self, now: Instant) -> None:
+        """The target keeps many responses: if no request is to be sent that says it, say what is done with."""
+        initiator = self.initiator
+        if self.pdcid and initiator.dpdcid and not initiator.waiting_bytes:
+            cack = initiator.table.cack
+            self._shared.uet.clears_sent += 1
+            self.control(now, CONTROL_CLEAR, cack + 1 & PSN_MASK_UET, cack & PSN_MASK_UET, 0)
 
     def control(self, now: Instant, kind: int, psn: int, payload: int, opaque: int) -> None:
         """Send a control packet on the context, by any plane."""

@@ -8,6 +8,7 @@ from mrcfabric.wire.uet_layout import (
     FLAG_RETX,
     NACK_INVALID_SYN,
     NACK_NO_PDC,
+    NACK_NO_RESPONSE,
     NACK_OUT_OF_ORDER,
     NACK_TRIMMED,
     NACK_TRIMMED_LAST_HOP,
@@ -63,8 +64,8 @@ class Refusals:
                 self._planes.trimmed(now, sent, last_hop)
                 self._peer.windows.on_trim(now, sent.plane, sent.size, last_hop)
                 initiator.silence.lose(now, [sent], "trim")
-            elif code != NACK_NO_PDC:
-                # Without a context there is none to be had: the time-out is the wait for one.
+            elif code not in (NACK_NO_PDC, NACK_NO_RESPONSE):
+                # Without a context or room for a response there is none to be had: the time-out is the wait for it.
                 initiator.silence.lose(now, [sent], "nack")
         initiator.settle(now)
         return True

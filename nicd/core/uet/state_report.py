@@ -25,6 +25,7 @@ def held(link: UetLink) -> UetCounts:
         sum(target.early for target in targets),
         sum(len(target.messages) for target in targets),
         initiator.unfinished,
+        sum(len(target.kept) for target in targets),
     )
 
 
@@ -36,6 +37,7 @@ def peak(link: UetLink) -> UetCounts:
         max((target.early_peak for target in targets), default=0),
         max((target.messages.peak for target in targets), default=0),
         initiator.unfinished_peak,
+        max((target.kept.peak for target in targets), default=0),
     )
 
 

@@ -17,14 +17,17 @@ from mrcfabric.wire.uet_layout import (
     BITMAP_PSNS,
     CC_CREDIT,
     CC_NSCC,
+    CONTROL_CLEAR_REQUEST,
     CONTROL_CLOSE_REQUEST,
     CONTROL_CREDIT,
     COUNT_MASK,
     CREDIT_UNIT,
     FLAG_AR,
+    FLAG_CLEAR,
     FLAG_MARKED,
     FLAG_PROBE,
     FLAG_RETX,
+    NACK_NO_RESPONSE,
     NACK_OUT_OF_ORDER,
     NACK_OUT_OF_WINDOW,
     NACK_TRIMMED,
@@ -43,43 +46,25 @@ from nicd.core.board import Board
 from nicd.core.events import RECV_WITH_IMM, STATUS_OK, Completion
 from nicd.core.stats import PLACED, REPEATED, TRIMMED
 from nicd.core.timers import Timer
+from nicd.core.uet.kept import Kept, Response
 from nicd.core.uet.peer import UetPeer
-from nicd.core.uet.uet_stats import OUT_OF_ORDER, UetStats
-from nicd.core.uet.under_way import Under, UnderWay
+from nicd.core.uet.uet_stats import NO_RESPONSE, OUT_OF_ORDER, UetStats
+from nicd.core.uet.under_way import Arrival, Under, UnderWay
 
 HALF_PSN: Final = 1 << 31
 _SERVICE_MAX: Final = 0xFFFF
 _PACKET_LEAST: Final = 1024
 """A packet counts at least so many bytes towards the next acknowledgement."""
-MISMATCH: Final = "message_mismatch"
-MEMORY: Final = "memory"
-
-
-class Arrival:
-    """The packet that the next acknowledgement answers."""
-
-    __slots__ = ("at_ns", "entropy", "flags", "message_id", "port", "psn")
-
-    def __init__(self, at_ns: Instant, port: int, entropy: int, psn: int, flags: int, message_id: int) -> None:
-        self.at_ns = at_ns
-        self.port = port
-        self.entropy = entropy
-        self.psn = psn
-        self.flags = flags
-        """Those of the answer."""
-        self.message_id = message_id
 
 
 class Target:
     """One context, as its receiving end has it."""
 
     __slots__ = (
-        "_ack_bytes", "_board", "_delay_ns", "_entropy", "_gap_open", "_high", "_low", "_mpr", "_mtu",
-        "_passed", "_port", "_since_bytes", "_stats", "_stopped", "_timer", "_uet", "_waiting", "_whole", "asked_ns",
-        "bitmap",
-        "bytes_placed",
-        "cleared", "completed", "duplicates", "early_peak", "expected", "first", "heard_ns",
-        "initiates", "messages", "ordered", "pdcid", "peer", "peer_pdcid", "qpn", "qpn_peer",
+        "_ack_bytes", "_board", "_delay_ns", "_entropy", "_gap_open", "_high", "_low", "_mpr", "_mtu", "_passed",
+        "_port", "_since_bytes", "_stats", "_stopped", "_timer", "_uet", "_waiting", "asked_ns", "bitmap",
+        "bytes_placed", "cleared", "completed", "duplicates", "early_peak", "expected", "first", "heard_ns",
+        "initiates", "kept", "messages", "ordered", "pdcid", "peer", "peer_pdcid", "qpn", "qpn_peer",
     )  # fmt: skip
 
     def __init__(
@@ -94,8 +79,7 @@ class Target:
         self.peer_pdcid = peer_pdcid
         self.pdcid = 0
         self.initiates = False
-        self.qpn = qpn
-        """The QP that it serves; `qpn_peer`: that at the initiator."""
+        self.qpn = qpn  # that it serves; `qpn_peer`: that at the initiator
         self.qpn_peer = qpn_peer
         self._mtu = settings.mtu_bytes
         self._mpr = settings.mpr_units
@@ -110,9 +94,8 @@ class Target:
         """Bit i: expected + i has arrived; bit 0 is never set."""
         self.cleared = psn_first - 1
         """The initiator has no questions about anything up to here."""
+        self.kept = Kept(settings.uet_responses_max)
         self.messages = UnderWay(self._mtu, qpn, qpn_peer)
-        self._whole: dict[int, tuple[int, int, int]] = {}
-        """Last PSN -> (id, length, immediate) of messages that are whole before their turn."""
         self._waiting: Arrival | None = None
         """The packet that the next acknowledgement answers; None: none is due."""
         self._port = self._entropy = 0
@@ -127,8 +110,7 @@ class Target:
         self._stopped = False
         self.bytes_placed = self.duplicates = self.completed = self.early_peak = 0
         self.heard_ns: Instant = -1
-        self.asked_ns: Instant = -1 << 60
-        """When the initiator was last asked to close it."""
+        self.asked_ns: Instant = -1 << 60  # to close it
 
     @property
     def early(self) -> int:
@@ -165,8 +147,10 @@ class Target:
         self.heard_ns = now
         self._port, self._entropy = port, entropy
         ahead = (psn32 - self.expected) & PSN_MASK_UET
-        if ahead >= HALF_PSN:
-            return self._repeated(now, port, entropy, flags, self.expected + ahead - 2 * HALF_PSN, marked, size)
+        behind = ahead - 2 * HALF_PSN if ahead >= HALF_PSN else ahead
+        self._clear(self.expected + behind + (clear if clear < 1 << 15 else clear - (1 << 16)))
+        if behind < 0:
+            return self._repeated(now, port, entropy, flags, self.expected + behind, marked, size)
         if ahead >= self._mpr * 128:
             self._nack(now, port, entropy, flags, NACK_OUT_OF_WINDOW, psn32, marked)
             return self._stats.drop("psn_window")
@@ -179,15 +163,18 @@ class Target:
             self._nack(now, port, entropy, flags, NACK_TRIMMED_LAST_HOP if last_hop else NACK_TRIMMED, psn32, marked)
             return TRIMMED
         write = read_write(packet, ses)
+        if (kept := self.kept.find(psn)) is not None:
+            return self._refused_again(now, port, entropy, flags, psn, write.message_id, kept)
         under = self.messages.find(write, psn, size)
         if isinstance(under, int):
-            return self._refuse(now, port, entropy, flags, psn, write, under, MISMATCH)
+            return self._refuse(now, port, entropy, flags, psn, write, under, "message_mismatch")
+        if ahead and under.left == size and self.kept.full:
+            return self._no_room(now, port, entropy, flags, psn32, marked)
         payload = memoryview(packet)[start : start + size]
         if not self._board.memory.place(write.key, write.offset + write.message_offset, payload):
             known = write.key in self._board.memory.by_key
             code = RC_OUT_OF_RANGE if known else RC_BAD_KEY
-            return self._refuse(now, port, entropy, flags, psn, write, code, MEMORY)
-        self.cleared = max(self.cleared, psn + (clear if clear < 1 << 15 else clear - (1 << 16)))
+            return self._refuse(now, port, entropy, flags, psn, write, code, "memory")
         self.messages.begin(write.message_id, under)
         self._placed(now, port, size)
         self._arrived(ahead)
@@ -199,7 +186,11 @@ class Target:
         if not under.left:
             self._message_whole(now, write, under)
             self._merge(now, arrival)
-            self._acknowledge(now, arrival, (RESPONSE, RC_OK, write.message_id, write.generation_job, under.length))
+            response = (RESPONSE, RC_OK, write.message_id, write.generation_job, under.length)
+            # Where there is no room, the packet was the one that all waited for: the cumulative PSN says as much.
+            if not self.kept.full:
+                self.kept.keep(psn, response)
+            self._acknowledge(now, arrival, response)
         else:
             self._in_order(now)
             self._due(now, arrival, size, bool(flags & FLAG_AR) or marked or bool(flags & FLAG_RETX))
@@ -225,21 +216,14 @@ class Target:
             self.bitmap = run >> moved
 
     def _message_whole(self, now: Instant, write: Write, under: Under) -> None:
-        self.messages.end(write.message_id)
+        self.messages.end(write.message_id, under)
         self.completed += 1
         self._stats.messages_completed += 1
-        if under.imm is not None:
-            self._whole[under.psn_last] = (write.message_id, under.length, under.imm)
         self._in_order(now)
 
     def _in_order(self, now: Instant) -> None:
         """Hand over the immediates whose turn has come."""
-        whole = self._whole
-        while whole:
-            psn = min(whole)
-            if psn >= self.expected:
-                return
-            number, length, imm = whole.pop(psn)
+        for number, length, imm in self.messages.in_turn(self.expected):
             self._board.complete(Completion(now, self.qpn, number, STATUS_OK, RECV_WITH_IMM, length, imm))
 
     # -- answers
@@ -271,7 +255,7 @@ class Target:
             self._acknowledge(now, self._waiting)
 
     def _acknowledge(
-        self, now: Instant, arrival: Arrival, response: tuple[int, int, int, int, int] | None = None,
+        self, now: Instant, arrival: Arrival, response: Response | None = None,
         extra: int = 0, field: int | None = None, base: int | None = None, keep: bool = False,
     ) -> None:  # fmt: skip
         """Say what has arrived. `field`, `base`: what the answer to a probe has in these places.
@@ -294,6 +278,9 @@ class Target:
         if response is None:
             response = (RESPONSE_DEFAULT, RC_OK, arrival.message_id, 1, 0)
         flags = arrival.flags | extra
+        if self.kept.pressing:
+            flags |= FLAG_CLEAR
+            self._uet.clears_asked += 1
         packet = self.peer.template.ack(
             arrival.entropy, flags, field, cack & PSN_MASK_UET, self.pdcid, self.peer_pdcid, kind, min(self._mpr, 255),
             max(-(1 << 15), min(base - cack, (1 << 15) - 1)), bitmap & (1 << BITMAP_PSNS) - 1, state, response,
@@ -305,10 +292,8 @@ class Target:
         if self.peer.send(now, arrival.port, packet):
             self._stats.acks_sent += 1
             if response[0] == RESPONSE:
-                if response[1] == RC_OK:
-                    self._uet.responses_sent += 1
-                else:
-                    self._uet.responses_refused += 1
+                self._uet.responses_sent += response[1] == RC_OK
+                self._uet.responses_refused += response[1] != RC_OK
 
     def _nack(self, now: Instant, port: int, entropy: int, flags: int, code: int, psn32: int, marked: bool) -> None:
         answers = flags & FLAG_RETX | (FLAG_MARKED if marked else 0)
@@ -322,10 +307,40 @@ class Target:
         self, now: Instant, port: int, entropy: int, flags: int, psn: int, write: Write, code: int, reason: str
     ) -> str:
         """What a packet asks for is not allowed: say so in a response, and do not count it as arrived."""
+        if self.kept.full:
+            return self._no_room(now, port, entropy, flags, psn & PSN_MASK_UET, False)
         arrival = Arrival(now, port, entropy, psn, flags & FLAG_RETX, write.message_id)
         response = (RESPONSE, code, write.message_id, write.generation_job, 0)
+        self.kept.keep(psn, response, reason)
         self._acknowledge(now, arrival, response, keep=True)
         return self._stats.drop(reason)
+
+    def _refused_again(
+        self, now: Instant, port: int, entropy: int, flags: int, psn: int, message_id: int, kept: tuple[Response, str]
+    ) -> str:
+        """A packet that was refused stays refused, whatever has changed since: its response was lost."""
+        response, reason = kept
+        self._uet.responses_repeated += 1
+        self._acknowledge(now, Arrival(now, port, entropy, psn, flags & FLAG_RETX, message_id), response, keep=True)
+        return self._stats.drop(reason)
+
+    def _no_room(self, now: Instant, port: int, entropy: int, flags: int, psn32: int, marked: bool) -> str:
+        """No other response can be kept: the packet has to come again, and some must be cleared."""
+        self._nack(now, port, entropy, flags, NACK_NO_RESPONSE, psn32, marked)
+        if self._control(now, CONTROL_CLEAR_REQUEST, 0):
+            self._uet.clears_asked += 1
+        return self._stats.drop(NO_RESPONSE)
+
+    def _clear(self, last: int) -> None:
+        if self.cleared < last < self.expected:
+            self.cleared = last
+            self.kept.clear(last)
+
+    def on_clear(self, now: Instant, last32: int) -> None:
+        """The initiator has no more questions about PSNs up to this one."""
+        self.heard_ns = now
+        ahead = (last32 - self.expected) & PSN_MASK_UET
+        self._clear(self.expected + (ahead if ahead < HALF_PSN else ahead - 2 * HALF_PSN))
 
     def _repeated(self, now: Instant, port: int, entropy: int, flags: int, psn: int, marked: bool, size: int) -> str:
         """A packet that is here already: its acknowledgement may have been lost."""
@@ -335,9 +350,11 @@ class Target:
             # An ordered sender has gone back to before the gap.
             self._passed = HALF_PSN
         answers = flags & FLAG_RETX | (FLAG_MARKED if marked else 0)
+        response, _ = self.kept.find(psn) or (None, "")
+        self._uet.responses_repeated += response is not None
         arrival = Arrival(now, port, entropy, psn, answers, 0)
         self._merge(now, arrival)
-        self._acknowledge(now, arrival)
+        self._acknowledge(now, arrival, response)
         return REPEATED if size >= 0 else TRIMMED
 
     def _behind_gap(

@@ -28,12 +28,15 @@ from mrcfabric.wire.uet_layout import (
     CC_REQUESTS,
     CONTROL,
     CONTROL_ACK_REQUEST,
+    CONTROL_CLEAR,
+    CONTROL_CLEAR_REQUEST,
     CONTROL_CLOSE,
     CONTROL_CLOSE_REQUEST,
     CONTROL_CREDIT,
     CONTROL_CREDIT_REQUEST,
     CONTROL_PROBE,
     COUNT_MASK,
+    FLAG_CLEAR,
     FLAG_CLOSE,
     FLAG_MARKED,
     FLAG_SYN,
@@ -181,6 +184,8 @@ class UetTransport(Transport):
             self._granted(link, cc.credit)
         if flags & FLAG_CLOSE:
             link.asked_to_close(now)
+        elif flags & FLAG_CLEAR:
+            link.asked_to_clear(now)
         return TAKEN
 
     def _granted(self, link: UetLink, count24: int) -> None:
@@ -284,6 +289,8 @@ class UetTransport(Transport):
                 self._granted(context, read_payload_word(packet) & COUNT_MASK)
             elif kind == CONTROL_CLOSE_REQUEST:
                 context.asked_to_close(now)
+            elif kind == CONTROL_CLEAR_REQUEST:
+                context.asked_to_clear(now)
             else:
                 return stats.drop(CONTROL_KIND)
             self.uet.controls_received += 1
@@ -300,6 +307,8 @@ class UetTransport(Transport):
             context.on_probe(now, port, entropy, opaque, read_payload_word(packet))
         elif kind == CONTROL_ACK_REQUEST:
             context.on_ack_request(now, port, entropy)
+        elif kind == CONTROL_CLEAR:
+            context.on_clear(now, read_payload_word(packet))
         elif kind == CONTROL_CLOSE:
             context.on_close(now, port, entropy, psn)
             self.forget_target(context)

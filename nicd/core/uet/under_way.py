@@ -1,11 +1,28 @@
-"""The messages of one context that a target has begun to receive: what belongs to which, and what cannot be true.
+"""The messages of one context that a target has begun to receive: what belongs to which, what cannot be true, and
+whose immediate is next.
 
 Owns the checks of a request against its message. A packet has a full payload unless it is its message's last; offsets
 and PSNs go together, so that every packet tells where its message ends. UEC SES (requests).
 """
 
+from mrcfabric.units import Instant
 from mrcfabric.wire.uet import Write
 from mrcfabric.wire.uet_layout import PID_SHIFT, RC_BAD_INDEX, RC_UNSUPPORTED_SIZE, SES_EOM, SES_SOM
+
+
+class Arrival:
+    """The packet that the next acknowledgement answers."""
+
+    __slots__ = ("at_ns", "entropy", "flags", "message_id", "port", "psn")
+
+    def __init__(self, at_ns: Instant, port: int, entropy: int, psn: int, flags: int, message_id: int) -> None:
+        self.at_ns = at_ns
+        self.port = port
+        self.entropy = entropy
+        self.psn = psn
+        self.flags = flags
+        """Those of the answer."""
+        self.message_id = message_id
 
 
 class Under:
@@ -24,11 +41,13 @@ class Under:
 class UnderWay:
     """The messages of one context, by id."""
 
-    __slots__ = ("_by_id", "_mtu", "_qpn", "_qpn_peer", "peak")
+    __slots__ = ("_by_id", "_mtu", "_qpn", "_qpn_peer", "_whole", "peak")
 
     def __init__(self, mtu: int, qpn: int, qpn_peer: int) -> None:
         """`qpn`, `qpn_peer`: the QPs at the target and at the initiator, which every request names."""
         self._by_id: dict[int, Under] = {}
+        self._whole: dict[int, tuple[int, int, int]] = {}
+        """Last PSN -> (id, length, immediate) of messages that are whole before their turn."""
         self._mtu = mtu
         self._qpn = qpn
         self._qpn_peer = qpn_peer
@@ -64,6 +83,18 @@ class UnderWay:
         self._by_id[message_id] = under
         self.peak = max(self.peak, len(self._by_id))
 
-    def end(self, message_id: int) -> None:
+    def end(self, message_id: int, under: Under) -> None:
         """A message is whole."""
         del self._by_id[message_id]
+        if under.imm is not None:
+            self._whole[under.psn_last] = (message_id, under.length, under.imm)
+
+    def in_turn(self, expected: int) -> list[tuple[int, int, int]]:
+        """Id, length and immediate of whole messages that end before this PSN, in their order; they are gone then."""
+        found = []
+        while self._whole:
+            psn = min(self._whole)
+            if psn >= expected:
+                break
+            found.append(self._whole.pop(psn))
+        return found

@@ -38,9 +38,9 @@ def test_what_the_settings_change() -> None:
 
 
 def test_limits() -> None:
-    knobs = NicSettings(mpr_units=4, work_requests_max=9)
-    assert limits_of(knobs) == UetCounts(512, 511, 512, 9)
-    assert within(UetCounts(513, 0, 0, 10), limits_of(knobs)) == ["inflight", "work_requests"]
+    knobs = NicSettings(mpr_units=4, work_requests_max=9, uet_responses_max=6)
+    assert limits_of(knobs) == UetCounts(512, 511, 512, 9, 6)
+    assert within(UetCounts(513, 0, 0, 10, 7), limits_of(knobs)) == ["inflight", "work_requests", "responses"]
     assert slot_bytes(knobs) == on_chip_bytes(qp_bytes(knobs, limits_of(knobs)))
     assert slot_bytes(NicSettings(sram_qp_bytes=777)) == 777
     assert nic_bytes(3)["memory_keys"] == 3 * nic_bytes(1)["memory_keys"]

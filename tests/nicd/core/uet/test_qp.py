@@ -2,6 +2,7 @@
 
 import pytest
 
+from mrcfabric.node import Input, Rank
 from mrcfabric.wire.uet_layout import CONTROL_CLOSE
 from nicd.core.commands import CreateQp, DestroyQp, ModifyQp, PostWrite
 from nicd.core.events import CommandDone
@@ -123,3 +124,61 @@ def test_qps_that_share_a_window_or_credit_wake_each_other(control: str, cwnd: i
             link = pipe.link(0, qpn)
             assert link.waiting or not (link.has_packet() and link.open_ports()), "it could send, and nobody asks it"
     assert [done.status for done in pipe.completions()] == ["ok", "ok"]
+
+
+@pytest.mark.parametrize("most", [2, 16, 1024])
+@pytest.mark.parametrize("messages", [40, 200])
+def test_responses_do_not_pile_up_beyond_their_room_and_all_messages_complete(messages: int, most: int) -> None:
+    pipe = Pipe(uet_responses_max=most)
+    for number in range(messages):
+        pipe.write(1_000, number, 10 + 40 * number, offset=1_000 * number)
+    pipe.run(3_000_000)
+    assert sorted(one.wr_id for one in pipe.completions()) == list(range(messages))
+    assert {one.status for one in pipe.completions()} == {"ok"}
+    (target,) = pipe.transport(1)._targets.values()
+    assert target.kept.peak <= most
+    # All is sent, so that a CLEAR has to say what requests said before.
+    uet = pipe.counter(0, "uet")
+    assert (uet["clears_sent"] > 0) == (2 * target.kept.peak >= most)
+    assert len(target.kept) * 2 < most + 2
+
+
+@pytest.mark.parametrize("every", [3, 7])
+@pytest.mark.parametrize("step_parts", [1, 3, 10])
+def test_with_lost_answers_it_is_the_same_however_time_is_cut(every: int, step_parts: int) -> None:
+    def fate(at_ns: int, side: int, seen: Seen) -> bool:
+        return not (seen.is_ack and seen.packet[-9] % every == 0)
+
+    found = []
+    for parts in (1, step_parts):
+        pipe = Pipe(fate, uet_responses_max=3, sack_bytes=1)
+        pipe.step_ns = pipe.delay_ns // parts
+        for number in range(60):
+            pipe.write(1_000, number, 10 + 2_000 * number, offset=1_000 * number)
+        pipe.run(4_000_000)
+        assert len(pipe.completions()) == 60
+        found.append(sorted((at_ns, side, bytes(seen.packet)) for at_ns, side, seen in pipe.log))
+    assert found[0] == found[1]
+
+
+def test_a_response_that_comes_again_completes_no_other_message_of_its_id() -> None:
+    held: list[bytearray] = []
+
+    def fate(at_ns: int, side: int, seen: Seen) -> bool:
+        if seen.is_ack and not held:
+            held.append(seen.packet)
+        return True
+
+    pipe = Pipe(fate)
+    pipe.write(4_096, 1)
+    pipe.run(50_000)
+    initiator = pipe.link(0).initiator
+    # 65,535 messages later another one has the id 0; its packets are out.
+    initiator._completed = 0
+    pipe.fate = lambda at_ns, side, seen: side == 0 and not seen.is_data
+    pipe.write(4_096, 2, 60_000)
+    pipe.run(64_000)
+    assert list(initiator._messages) == [0]
+    frame = Input(65_000, int(Rank.FRAME), 0, 1 << 30, held[0])
+    pipe.nics[0].advance([frame], 65_000)
+    assert initiator.unfinished == 1

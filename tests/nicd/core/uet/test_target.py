@@ -10,13 +10,17 @@ from mrcfabric.wire.uet import Write, read_ack_cc, read_payload_word, read_respo
 from mrcfabric.wire.uet_layout import (
     ACK_CC,
     CONTROL,
+    CONTROL_CLEAR,
+    CONTROL_CLEAR_REQUEST,
     CONTROL_PROBE,
     FLAG_AR,
+    FLAG_CLEAR,
     FLAG_MARKED,
     FLAG_PROBE,
     FLAG_RETX,
     FLAG_SYN,
     NACK,
+    NACK_NO_RESPONSE,
     NACK_OUT_OF_ORDER,
     NACK_OUT_OF_WINDOW,
     NACK_TRIMMED,
@@ -55,7 +59,7 @@ class Lone:
 
     def packet(
         self, place: int, packets: int = 4, flags: int = FLAG_SYN, imm: int | None = None, message: int = 0,
-        offset: int = 0, **ses: int,
+        offset: int = 0, clear: int = 0, **ses: int,
     ) -> bytearray:  # fmt: skip
         """Packet `place` of the context, which belongs to a message of so many full packets that begins with 0."""
         inside = place % packets
@@ -68,7 +72,7 @@ class Lone:
         )._replace(**ses)  # fmt: skip
         payload = bytes([place + 1 & 0xFF]) * MTU
         psn = (PSN + place) & 0xFFFFFFFF
-        return self.template.request(0xC000 + place, self.kind, flags, 0, psn, SPDCID, place, write, payload)
+        return self.template.request(0xC000 + place, self.kind, flags, clear, psn, SPDCID, place, write, payload)
 
     def arrive(self, packet: bytearray, wait_ns: int = 100) -> list[Seen]:
         """What the NIC sends at once when this comes."""
@@ -212,7 +216,9 @@ def test_what_is_not_allowed_is_answered_and_not_placed(ses: dict[str, int], cod
     assert lone.nic.counters()["bytes_placed"] == MTU
     assert lone.nic.counters()["uet"]["responses_refused"] == 1
     (answer,) = lone.arrive(lone.packet(1, flags=FLAG_SYN | FLAG_AR))
-    assert shown(answer) == (2, set()), "the right one is still taken"
+    assert read_response(answer.packet, answer.peeked[9])[:2] == (RESPONSE, code), "what was refused stays refused"
+    assert shown(answer) == (1, set())
+    assert lone.nic.counters()["uet"]["responses_repeated"] == 1
 
 
 def test_immediates_are_handed_over_in_order() -> None:
@@ -246,3 +252,77 @@ def test_the_early_packets_are_counted() -> None:
     (answer,) = lone.arrive(lone.packet(0, 400, flags=FLAG_SYN | FLAG_AR))
     assert read_ack_cc(answer.packet).early == 3
     assert read_ack_cc(answer.packet).received == 4 * MTU // 256
+
+
+def kept(lone: Lone) -> int:
+    found: int = lone.nic.counters()["uet"]["responses_kept"]
+    return found
+
+
+@pytest.mark.parametrize("clear", [-1, -2, -4])
+def test_responses_are_kept_until_a_request_clears_them(clear: int) -> None:
+    lone = Lone()
+    for place in range(4):
+        lone.arrive(lone.packet(place, 1))
+    assert kept(lone) == 4
+    lone.arrive(lone.packet(4, 2, clear=clear))
+    assert kept(lone) == -clear - 1
+
+
+def test_a_request_that_comes_again_is_answered_by_the_response_that_was_kept() -> None:
+    lone = Lone()
+    for place in range(3):
+        (first,) = lone.arrive(lone.packet(place, 1, clear=-9))
+        (again,) = lone.arrive(lone.packet(place, 1, flags=FLAG_SYN | FLAG_RETX, clear=-9))
+        responses = [read_response(seen.packet, seen.peeked[9]) for seen in (first, again)]
+        assert responses == [(RESPONSE, RC_OK, place, MTU)] * 2
+    assert lone.nic.counters()["uet"]["responses_repeated"] == 3
+    lone.arrive(lone.packet(3, 2, clear=-1))
+    (late,) = lone.arrive(lone.packet(2, 1, flags=FLAG_SYN | FLAG_RETX))
+    assert read_response(late.packet, late.peeked[9])[0] == 0, "it is cleared: the default response stands for it"
+
+
+@pytest.mark.parametrize(("last", "left"), [(0, 2), (1, 1), (2, 0), (3, 3), (77, 3), (-5, 3), (1 << 31, 3)])
+def test_a_clear_of_its_own_reaches_what_has_arrived_and_no_further(last: int, left: int) -> None:
+    lone = Lone()
+    answers = [seen for place in range(3) for seen in lone.arrive(lone.packet(place, 1))]
+    pdcid = answers[0].peeked[7]
+    upto = PSN + last & 0xFFFFFFFF
+    lone.arrive(lone.template.control(0xC000, CONTROL_CLEAR, 0, 0, SPDCID, pdcid, upto))
+    assert kept(lone) == left
+    assert not lone.nic.counters()["drops"]["uet_control"]
+
+
+@pytest.mark.parametrize("most", [2, 4, 8])
+def test_from_half_of_its_room_on_a_target_asks_for_a_clear(most: int) -> None:
+    lone = Lone(uet_responses_max=most)
+    answers = [seen for place in range(most) for seen in lone.arrive(lone.packet(place, 1))]
+    assert [bool(seen.flags & FLAG_CLEAR) for seen in answers] == [2 * count >= most for count in range(1, most + 1)]
+    asked = [seen for seen in answers if seen.flags & FLAG_CLEAR]
+    assert lone.nic.counters()["uet"]["clears_asked"] == len(asked)
+
+
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_without_room_what_comes_behind_a_gap_comes_again_and_what_fills_it_is_taken(most: int) -> None:
+    lone = Lone(uet_responses_max=most)
+    for place in range(1, most + 1):
+        lone.arrive(lone.packet(place, 1))
+    refused = lone.arrive(lone.packet(most + 1, 1)) + lone.wait(100)
+    assert [seen.kind for seen in refused] == [NACK, CONTROL]
+    assert refused[0].peeked[5] >> 8 == NACK_NO_RESPONSE
+    assert refused[1].peeked[3] == CONTROL_CLEAR_REQUEST
+    assert lone.nic.counters()["drops"]["uet_no_response"] == 1
+    assert lone.nic.counters()["bytes_placed"] == most * MTU, "its bytes are placed when it comes again"
+    (answer,) = lone.arrive(lone.packet(0, 1))
+    assert shown(answer) == (most + 1, set())
+    assert kept(lone) == most
+    (again,) = lone.arrive(lone.packet(most + 1, 1, flags=FLAG_SYN | FLAG_RETX, clear=-1))
+    assert shown(again) == (most + 2, set())
+    assert kept(lone) == 1
+
+
+def test_what_may_not_be_is_not_refused_without_room_to_remember_it() -> None:
+    lone = Lone(uet_responses_max=1)
+    assert [seen.kind for seen in lone.arrive(lone.packet(3, 1, key=99))] == [ACK_CC]
+    assert [seen.kind for seen in lone.arrive(lone.packet(4, 1, key=99)) + lone.wait(100)] == [NACK, CONTROL]
+    assert lone.nic.counters()["uet"]["responses_refused"] == 1

@@ -67,7 +67,7 @@ def test_what_is_for_nobody_is_dropped_by_reason() -> None:
     assert arrive(pipe, template.control(1, 6, 0, 2, 3, 4)) == {"uet_unknown_context": 1}
     assert arrive(pipe, trim(template.control(1, 6, 0, 2, 3, 4), 128, 12)) == {"trimmed_control": 1}
     assert arrive(pipe, request()) == {}
-    assert arrive(pipe, template.control(1, 2, FLAG_SYN, 2, 5, 0)) == {"uet_control": 1}
+    assert arrive(pipe, template.control(1, 9, FLAG_SYN, 2, 5, 0)) == {"uet_control": 1}
     assert pipe.counter(1, "bytes_placed") == 4
 
 

@@ -28,8 +28,22 @@ def test_a_message_is_kept_until_it_is_whole() -> None:
     way.begin(9, under)
     assert way.find(FIRST, 100, 1_024) is under
     assert way.find(FIRST._replace(message_id=10), 100, 1_024) is not under
-    way.end(9)
+    way.end(9, under)
     assert (len(way), way.peak) == (0, 1)
+    assert way.in_turn(1 << 30) == [], "it has no immediate"
+
+
+def test_immediates_have_their_turn_when_all_before_has_come() -> None:
+    way = UnderWay(1_024, QPN, PEER)
+    for number, last in ((7, 120), (5, 102), (6, 110)):
+        under = Under(2_500, last)
+        under.imm = 1_000 + number
+        way.begin(number, under)
+        way.end(number, under)
+    assert way.in_turn(102) == []
+    assert way.in_turn(111) == [(5, 2_500, 1_005), (6, 2_500, 1_006)]
+    assert way.in_turn(111) == []
+    assert way.in_turn(500) == [(7, 2_500, 1_007)]
 
 
 @pytest.mark.parametrize(
