@@ -6,6 +6,7 @@ that a NIC does not mention holds nothing. The rate of a window is taken over wh
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from mrcfabric.topology import Topology
 from mrcfabric.units import NS_PER_S, Instant
@@ -96,17 +97,22 @@ class Goodput:
         step = bins * self.bin_ns
         level = RECOVERED_SHARE * wanted_bps
         start = fault_ns - fault_ns % self.bin_ns
-        windows = [
-            (at, self.rate_bps(at, at + step, nic) >= level) for at in range(start, until_ns - step + 1, self.bin_ns)
-        ]
-        if all(good for _, good in windows):
-            return 0 if windows else None
-        fell = next(place for place, (_, good) in enumerate(windows) if not good)
-        need = RECOVERED_BINS * bins
-        for place in range(fell, len(windows) - need + 1):
-            if all(good for _, good in windows[place : place + need]):
-                return max(0, windows[place][0] - fault_ns)
+        starts = range(start, until_ns - step + 1, self.bin_ns)
+        # A window may hold thousands of bins: what was placed up to each of them is added up once.
+        placed = [0, *accumulate(self._placed(at, nic) for at in range(start, until_ns, self.bin_ns))]
+        good = [(placed[place + bins] - placed[place]) * 8 * NS_PER_S / step >= level for place in range(len(starts))]
+        if all(good):
+            return 0 if good else None
+        need, row = RECOVERED_BINS * bins, 0
+        for place in range(good.index(False), len(good)):
+            row = row + 1 if good[place] else 0
+            if row == need:
+                return max(0, starts[place - need + 1] - fault_ns)
         return None
+
+    def _placed(self, at_ns: Instant, nic: str | None) -> int:
+        """Bytes of one bin: of the fabric, or into one NIC."""
+        return sum(self.by_plane.get(at_ns, ())) if nic is None else self.by_nic.get(nic, {}).get(at_ns, 0)
 
     def timeline(self, start_ns: Instant, end_ns: Instant, bins_max: int) -> tuple[Instant, list[list[float]]]:
         """(bin width, Gb/s per plane and bin) for a chart of at most `bins_max` bins."""

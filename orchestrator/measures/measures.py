@@ -14,6 +14,7 @@ from orchestrator.measures import counts, durations, links, optimum, outcomes, r
 from orchestrator.measures.drop_reasons import DROP_REASONS
 from orchestrator.measures.job_measures import JOB_MEASURES
 from orchestrator.measures.measure import Measure, Of, Unit
+from orchestrator.measures.published_loss import BYTES_LOST
 from orchestrator.measures.recording import RATES, WINDOWS
 
 _ENTERED = tuple(state for state in EV_STATES if state != "skip")
@@ -159,6 +160,7 @@ MEASURES: Mapping[str, Measure] = {
         of_work=False,
     ),
     **JOB_MEASURES,
+    "bytes_lost": BYTES_LOST,
     "bytes_received": Measure(
         Unit.BYTES,
         "Bytes of whole messages received.",
