@@ -99,6 +99,16 @@ def _ev_transitions(counters: Counters) -> Iterator[Sample]:
             yield str(plane), (state, cause), found.get(f"{state}:{cause}:{plane}", 0)
 
 
+def _with_evs(reader: Reader) -> Reader:
+    """What only a NIC with EVs has: none from one with another transport, where it would always be 0."""
+
+    def read(counters: Counters) -> Iterator[Sample]:
+        if not {"rc", "uet"} & counters["core"].keys():
+            yield from reader(counters)
+
+    return read
+
+
 def _durations(name: str) -> Reader:
     """The histogram of a `stats.Durations`."""
 
@@ -232,15 +242,17 @@ _PATHS = (
                per_plane=True),
     Definition("nic_evs", "gauge", "EVs", "EVs of all connected QPs, by state.",
                "Which planes and how many paths are in use, and how many are retired?",
-               _by_plane_and_key("ev_states"), ("state",), per_plane=True),
-    _core("ev_skips", "nic_ev_skips", "times", "Entries into SKIP.", "How often do senders avoid a queue?"),
+               _with_evs(_by_plane_and_key("ev_states")), ("state",), per_plane=True),
+    Definition("nic_ev_skips", "counter", "times", "Entries into SKIP.", "How often do senders avoid a queue?",
+               _with_evs(value("core", "ev_skips"))),
     Definition("nic_ev_transitions", "counter", "times", "EVs into or out of ASSUMED_BAD or DENIED, by new state.",
-               "What retires paths, and what brings them back?", _ev_transitions, ("state", "cause"), per_plane=True),
-    _core("ev_replacements", "nic_ev_replacements", "times", "EVs replaced by reserve EVs of their plane.",
-          "How often does the reserve step in?"),
+               "What retires paths, and what brings them back?", _with_evs(_ev_transitions), ("state", "cause"),
+               per_plane=True),
+    Definition("nic_ev_replacements", "counter", "times", "EVs replaced by reserve EVs of their plane.",
+               "How often does the reserve step in?", _with_evs(value("core", "ev_replacements"))),
     Definition("nic_ev_events", "counter", "events",
                "EV events for the controller, by whether they found a place in the queue.",
-               "Does the controller keep up with what EVs do?", by_key("core", "ev_events"), ("outcome",)),
+               "Does the controller keep up with what EVs do?", _with_evs(by_key("core", "ev_events")), ("outcome",)),
 )  # fmt: skip
 
 _QPS = (

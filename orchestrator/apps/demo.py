@@ -14,6 +14,7 @@ from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Topology
 from mrcfabric.units import MIB, NS_PER_S
 from orchestrator.faults.checks import DEADLY
 from orchestrator.hosts.cluster import Cluster
+from orchestrator.planning.abilities import has_evs
 from orchestrator.runs.worker_placement import ring_order
 from orchestrator.scenario.plan import Plan
 from orchestrator.scenario.process_kinds import ALL_REDUCE
@@ -146,12 +147,18 @@ def _expectations(topology: Topology, method: list[dict[str, Any]]) -> list[dict
         {"name": "no QP failed", "measure": "qp_errors", "at_most": 0},
         {"name": "no rank failed, no step lost", "measure": "completed", "of": TRAINING, "at_least": 1},
         {"name": "steps that every rank finished", "measure": "steps", "of": TRAINING, "at_least": 2},
-        {
-            "name": "EVs neither GOOD nor SKIP at the end",
-            "measure": "evs",
-            "of": ["assumed_bad", "denied"],
-            "at_most": 0,
-        },
+        *(
+            [
+                {
+                    "name": "EVs neither GOOD nor SKIP at the end",
+                    "measure": "evs",
+                    "of": ["assumed_bad", "denied"],
+                    "at_most": 0,
+                }
+            ]
+            if has_evs(topology)
+            else []
+        ),
         {"name": "NIC ports down at the end", "measure": "ports_down", "at_most": 0},
         {"name": "the whole timetable took place", "measure": "faults_over", "at_least": len(method)},
         {

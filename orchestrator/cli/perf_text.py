@@ -1,21 +1,27 @@
 """A measurement as text: a line per round, and the verdict."""
 
-from typing import Any
+from typing import Any, Final
 
-HEAD = (
+_HEAD: Final = (
     f"{'round':>5} {'size':>9} {'senders':>7} {'Gb/s':>9} {'of line':>8} {'slowest':>8} "
-    f"{'p50 us':>9} {'p99 us':>9} {'max us':>9}  {'retx':>5} {'bad EV':>6} {'drops':>5} {'skips':>6}"
+    f"{'p50 us':>9} {'p99 us':>9} {'max us':>9}  {'retx':>5} {'drops':>5}"
 )
 
 
-def round_line(record: dict[str, Any]) -> str:
-    """One round under `HEAD`."""
+def head(evs: bool) -> str:
+    """The line above all rounds; `evs`: whether the NICs have EVs, which have columns of their own."""
+    return f"{_HEAD} {'bad EV':>6} {'skips':>6}" if evs else _HEAD
+
+
+def round_line(record: dict[str, Any], evs: bool) -> str:
+    """One round under `head`."""
     latency = record["latency_ns"]
     return (
         f"{record['round']:>5} {record['size_bytes']:>9} {record['senders']:>7} {record['goodput_gbps']:>9.1f} "
         f"{record['line_share']:>8.1%} {record['slowest_gbps']:>8.1f} "
         f"{latency['p50'] / 1000:>9.1f} {latency['p99'] / 1000:>9.1f} {latency['max'] / 1000:>9.1f}  "
-        f"{record['retransmits']:>5} {record['ev_transitions']:>6} {record['drops']:>5} {record['ev_skips']:>6}"
+        f"{record['retransmits']:>5} {record['drops']:>5}"
+        + (f" {record['ev_transitions']:>6} {record['ev_skips']:>6}" if evs else "")
     )
 
 

@@ -16,6 +16,7 @@ from orchestrator.measures.rates import goodput
 from orchestrator.measures.recording import Injected, Recording
 from orchestrator.measures.spans import Interval, is_one_of, recorded_ns, work
 from orchestrator.measures.wall_clock import wall_between_s
+from orchestrator.planning.abilities import has_evs
 
 AROUND_RTTS = 12
 """Goodput before and after a fault is taken over at most this many base RTTs."""
@@ -47,14 +48,19 @@ def fault_row(one: Injected, recording: Recording, leaves: Mapping[str, float] |
         "packets_lost": _grew(recording, "packets_lost", start, over + around),
         "retransmissions": _grew(recording, "retransmissions", start, over + around),
         "duplicates": _grew(recording, "duplicates", start, over + around),
-        "evs_retired": _grew(recording, "ev_entries", start, over + around, "assumed_bad"),
-        "evs_reinstated": _grew(recording, "ev_entries", start, _next(recording, over, over + around), *USABLE),
+        "evs_retired": _evs(recording, start, over + around, "assumed_bad"),
+        "evs_reinstated": _evs(recording, start, _next(recording, over, over + around), *USABLE),
         "avoidance_rtts": _told(avoidance_rtts(_about(one, recording))),
         "detection_rtts": _told(detection_rtts(_about(one, recording))),
         "recovery_rtts": recovery,
         "recovery_wall_ms": _wall_ms(recording, start, recovery),
         "recovery_after_rtts": _told(recovery_rtts(_about(one, recording, from_end=True))),
     }
+
+
+def _evs(recording: Recording, start: Instant, end: Instant, *states: str) -> int | None:
+    """Entries of EVs into these states; None where NICs have none."""
+    return _grew(recording, "ev_entries", start, end, *states) if has_evs(recording.topology) else None
 
 
 def _about(one: Injected, recording: Recording, *, from_end: bool = False) -> Question:

@@ -197,6 +197,8 @@ def _faults(report: Mapping[str, Any], begin_ns: int) -> str:
     if not faults:
         return ""
     rows = []
+    # What no fault has a figure for, as EVs where NICs have none, has no column.
+    columns = [one for one in _FAULT_COLUMNS if any(fault[one[1]] is not None for fault in faults)]
     for number, fault in enumerate(faults[:FAULTS_MAX], start=1):
         targets = fault["targets"]
         listed = " ".join(targets[:TARGETS_MAX])
@@ -211,10 +213,10 @@ def _faults(report: Mapping[str, Any], begin_ns: int) -> str:
                 two_lines(title, listed + more),
                 shown(start),
                 shown(over) + (" healed" if fault["healed_ns"] is not None else ""),
-                *(_cell(fault[key], kind) for _, key, kind in _FAULT_COLUMNS),
+                *(_cell(fault[key], kind) for _, key, kind in columns),
             ]
         )
-    heads = ["", "fault", "from, us", "until, us", *(title for title, _, _ in _FAULT_COLUMNS)]
+    heads = ["", "fault", "from, us", "until, us", *(title for title, _, _ in columns)]
     rest = len(faults) - FAULTS_MAX
     below = note(f"{rest} more are in the report.") if rest > 0 else ""
     return section("Faults", note(_FAULT_CAPTION), table(heads, rows, text_columns=[1]), below)

@@ -165,8 +165,8 @@ class FaultRow(TypedDict):
     packets_lost: int
     retransmissions: int
     duplicates: Annotated[int, _said("Data packets received twice: sent again for nothing, or copied by a link.")]
-    evs_retired: int
-    evs_reinstated: Annotated[int, _said("Entries of EVs into GOOD or SKIP.")]
+    evs_retired: Annotated[int | None, _said("None, as the next, where NICs have no EVs.")]
+    evs_reinstated: Annotated[int | None, _said("Entries of EVs into GOOD or SKIP.")]
     avoidance_rtts: Number | None
     detection_rtts: Number | None
     recovery_rtts: Annotated[

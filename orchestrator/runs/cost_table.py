@@ -17,10 +17,10 @@ ROWS_MAX: Final = 24
 """Of the table; the report has all."""
 PLAIN_COLUMNS: Final = 140
 """How wide the table is where there is no terminal."""
-_HEADS: Final = (
-    "Gb/s\nbefore", "\nduring", "\nafter", "packets\nlost", "sent\nagain", "EVs\nretired", "EVs\nback",
-    "recovery\nRTT", "\nwall ms", "restored\nRTT",
-)  # fmt: skip
+_SHARES: Final = (("Gb/s\nbefore", "goodput_before"), ("\nduring", "goodput_during"), ("\nafter", "goodput_after"))
+_COUNTS: Final = (("packets\nlost", "packets_lost"), ("sent\nagain", "retransmissions"))
+_EVS: Final = (("EVs\nretired", "evs_retired"), ("EVs\nback", "evs_reinstated"))
+_TIMES: Final = ("recovery\nRTT", "\nwall ms", "restored\nRTT")
 
 
 def cost_table(report: Mapping[str, Any]) -> Table | None:
@@ -33,15 +33,17 @@ def cost_table(report: Mapping[str, Any]) -> Table | None:
         return None
     table = Table(title="What each fault cost", title_justify="left", title_style="bold")
     table.add_column("fault", max_width=36)
-    for head in _HEADS:
+    # A fabric whose NICs have no EVs has none to retire.
+    counts = _COUNTS if all(fault["evs_retired"] is None for fault in faults) else (*_COUNTS, *_EVS)
+    for head in (*(head for head, _ in (*_SHARES, *counts)), *_TIMES):
         table.add_column(head, justify="right", no_wrap=True)
     for fault in faults[:ROWS_MAX]:
         line_gbps = (fault["line_bps"] or 0) / GBPS
-        shares = (fault[key] for key in ("goodput_before", "goodput_during", "goodput_after"))
+        shares = (fault[key] for _, key in _SHARES)
         table.add_row(
             Text(fault["title"] or fault["id"]),
             *(_cell(None if share is None else share * line_gbps, 0) for share in shares),
-            *(_cell(fault[key]) for key in ("packets_lost", "retransmissions", "evs_retired", "evs_reinstated")),
+            *(_cell(fault[key]) for _, key in counts),
             _cell(fault["recovery_rtts"], 1),
             _cell(fault["recovery_wall_ms"], 0),
             _cell(fault["recovery_after_rtts"], 1),

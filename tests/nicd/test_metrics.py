@@ -2,10 +2,15 @@
 
 import re
 
+import pytest
+
+from mrcfabric import bundles
 from mrcfabric.topology import Topology
+from mrcfabric.topology_file import with_system
 from nicd.compose import nic_config
 from nicd.core.nic import Nic
 from nicd.metrics import DEFINITIONS, render
+from orchestrator.planning.abilities import has_evs
 from tests.support.counters import PROCESS, samples_of
 
 
@@ -69,3 +74,11 @@ def test_no_counter_of_the_core_is_left_out() -> None:
     for definition in DEFINITIONS:
         list(definition.read({**PROCESS, "core": Spy(core), "verbs": {"clients": 0}, "programs": []}))
     assert core.keys() - read == set()
+
+
+@pytest.mark.parametrize("system", bundles.names())
+def test_series_of_evs_are_of_nics_that_have_some(system: str) -> None:
+    topology = with_system(Topology.demo(), system)
+    core = Nic(nic_config(topology, "h000")).counters()
+    found = [name for name in samples_of(render("demo", "h000", PROCESS | {"core": core})) if "mrc_nic_ev" in name]
+    assert bool([name for name in found if "mrc_nic_events" not in name]) == has_evs(topology)

@@ -170,8 +170,9 @@ def perf(
     from orchestrator.apps.patterns import pattern_of
     from orchestrator.apps.perf import Perf, PerfSettings
     from orchestrator.apps.verdict import EXIT_CODES
-    from orchestrator.cli.perf_text import HEAD, round_line, summary
+    from orchestrator.cli.perf_text import head, round_line, summary
     from orchestrator.hosts.placement.layout import pack_of
+    from orchestrator.planning.abilities import has_evs
     from orchestrator.process.run_folder import default_path
 
     if given is not None and file is not None:
@@ -190,8 +191,9 @@ def perf(
     )
     folder = run_dir or default_path("perf")
     if not as_json:
-        typer.echo(HEAD)
-        run.on_round = lambda record: typer.echo(round_line(record))
+        evs = has_evs(topology)
+        typer.echo(head(evs))
+        run.on_round = lambda record: typer.echo(round_line(record, evs))
     data = _run(run.run(folder))
     path = report.write(data, folder)
     typer.echo(json.dumps(data, indent=1) if as_json else f"{summary(data)}\nreport: {path}")

@@ -9,6 +9,7 @@ import pytest
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
+from mrcfabric.topology_file import with_system
 from orchestrator.apps.demo import (
     BASELINE_SHARE_MIN,
     OUTAGE_RTTS,
@@ -65,6 +66,14 @@ def test_it_breaks_what_it_promises() -> None:
         "h002 loses port 5",
         "a T0 dies",
     ]
+
+
+@pytest.mark.parametrize("system", ["mrc", "roce", "uet", "uet-rccc", "ib"])
+def test_only_nics_with_evs_are_expected_to_have_them_back(system: str) -> None:
+    plan = plan_of(with_system(Topology.demo(), system))
+    assert [one.name for one in plan.expectations if "EVs" in one.name] == (
+        ["EVs neither GOOD nor SKIP at the end"] if system == "mrc" else []
+    )
 
 
 @pytest.mark.parametrize("sizes", SHAPES)

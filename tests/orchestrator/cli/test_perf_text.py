@@ -1,6 +1,8 @@
 """A measurement as text."""
 
-from orchestrator.cli.perf_text import HEAD, round_line, summary
+import pytest
+
+from orchestrator.cli.perf_text import head, round_line, summary
 from tests.support.reports import sample_report
 
 ROUND = {
@@ -18,10 +20,12 @@ ROUND = {
 }
 
 
-def test_a_round_stands_under_its_head() -> None:
-    line = round_line(ROUND)
-    assert len(line) == len(HEAD)
-    assert line.split() == ["3", "4096", "8", "5719.9", "89.4%", "722.7", "74.2", "97.4", "97.6", "0", "1", "2", "3"]
+@pytest.mark.parametrize(("evs", "own"), [(True, ["1", "3"]), (False, [])])
+def test_a_round_stands_under_its_head_which_has_evs_only_where_nics_have(evs: bool, own: list[str]) -> None:
+    line = round_line(ROUND, evs)
+    assert len(line) == len(head(evs))
+    assert ("bad EV" in head(evs)) == evs
+    assert line.split() == ["3", "4096", "8", "5719.9", "89.4%", "722.7", "74.2", "97.4", "97.6", "0", "2", *own]
 
 
 def test_the_summary_ends_with_the_verdict_and_its_reasons() -> None:

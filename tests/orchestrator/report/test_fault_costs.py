@@ -1,5 +1,7 @@
 """What a fault cost."""
 
+from dataclasses import replace
+
 import pytest
 
 from mrcfabric.units import NEVER
@@ -18,6 +20,15 @@ def test_a_fault_that_came_and_went() -> None:
     assert row["detection_rtts"] == pytest.approx(14_000 / recording.rtt_ns, rel=1e-5)
     assert row["recovery_rtts"] == pytest.approx(15_000 / recording.rtt_ns, rel=1e-5)
     assert (row["recovery_after_rtts"], row["over_ns"], row["why"]) == (0, FLAP[1], "")
+
+
+@pytest.mark.parametrize("transport", ["rc", "uet"])
+def test_nics_without_evs_have_none_to_retire(transport: str) -> None:
+    recording = sample_recording()
+    recording.topology = replace(recording.topology, nic={"transport": transport}, switch={"forwarding": "ecmp"})
+    row = fault_row(recording.faults[0], recording)
+    assert (row["evs_retired"], row["evs_reinstated"]) == (None, None)
+    assert row["retransmissions"] == 40
 
 
 def test_a_fault_that_lasted_as_long_as_the_run() -> None:

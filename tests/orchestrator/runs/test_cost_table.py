@@ -25,6 +25,16 @@ def test_every_fault_has_its_row() -> None:
     assert cells == ["links <flap> [b]and[/b] return", "720", "600", "720", "40", "40", "16", "15", "2.1", "190", "-"]
 
 
+def test_a_fabric_without_evs_has_no_columns_of_them() -> None:
+    data = report()
+    data["faults"] = [fault | {"evs_retired": None, "evs_reinstated": None} for fault in data["faults"]]
+    lines = cost_lines(data)
+    assert "EVs" in "".join(cost_lines(report()))
+    assert "EVs" not in "".join(lines)
+    row = next(line for line in lines if line.startswith("│"))
+    assert row.count("│") == 10
+
+
 def test_a_run_without_faults_has_no_table() -> None:
     assert cost_lines(report(faults=[])) == []
     assert cost_table(report(faults=[])) is None
