@@ -71,6 +71,8 @@ class NicRest(NamedTuple):
     """An `AskGlance` per port and class for which this node has ever asked its neighbour to pause."""
     rc: Sequence[Any] = ()
     """An `RcGlance`, of a NIC with the RC transport."""
+    uet: Sequence[Any] = ()
+    """A `UetGlance`, of a NIC with UET."""
 
 
 class ProgramGlance(NamedTuple):
@@ -104,6 +106,25 @@ class RcGlance(NamedTuple):
     naks_sent: int
     naks_received: int
     retransmitted_bytes: int
+
+
+class UetGlance(NamedTuple):
+    """What there is of UET QPs, where MRC has EVs: how things stand, over all QPs and planes."""
+
+    initiators: int
+    """Contexts that this NIC has opened."""
+    targets: int
+    """Contexts that peers have opened."""
+    drawn: int
+    """Entropies that packets may carry."""
+    resting: int
+    """Of these, those that sit out turns."""
+    kept: int
+    """Of these, those that are kept to be used once more."""
+    frozen: int
+    """Choices that draw nothing new after a loss."""
+    planes_left: int
+    """Pairs of QP and plane that are left for a while."""
 
 
 class SwitchRest(NamedTuple):

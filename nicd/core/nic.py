@@ -184,7 +184,7 @@ class Nic:
             board.bins.totals(), sum(stats.retransmits.values()), stats.qp_errors, len(self._transport.qps),
             board.ports.carrier, self._transport.ev_rows(), programs,
             board.ports.pause_glances(self._now), self._asks(),
-            self._transport.rc_glance(),
+            self._transport.rc_glance(), self._transport.uet_glance(),
         )  # fmt: skip
         return [port_glance(egress) for egress in board.ports.egress], rest
 

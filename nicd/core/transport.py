@@ -102,6 +102,10 @@ class Transport(ABC):
         """An `mrcfabric.glance.RcGlance`; nothing from another transport."""
         return ()
 
+    def uet_glance(self) -> Sequence[Any]:
+        """An `mrcfabric.glance.UetGlance`; nothing from another transport."""
+        return ()
+
     def counters(self) -> dict[str, Any]:
         """The transport's part of `Nic.counters`: windows, tables and gauges; those that it lacks are zero."""
         return {

@@ -30,6 +30,7 @@ from orchestrator.agent.rc_status import rc_status
 from orchestrator.agent.runs import RunRequests
 from orchestrator.agent.scrape import page_of_all
 from orchestrator.agent.send import SendRequests
+from orchestrator.agent.uet_status import uet_status
 from orchestrator.agent.work import WorkRequests
 from orchestrator.client import answers, bodies
 from orchestrator.fabric.launched import LaunchedFabric
@@ -249,6 +250,7 @@ class Agent:
                 "totals": await fabric.totals(),
                 "untold": [one._asdict() for one in await fabric.untold()],
                 "rc": await rc_status(fabric),
+                "uet": await uet_status(fabric),
             }
         )
 

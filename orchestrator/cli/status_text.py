@@ -5,6 +5,7 @@ from typing import Any
 
 from mrcfabric.cores import Cores
 from orchestrator.cli.rc_text import rc_text
+from orchestrator.cli.uet_text import uet_text
 
 TARGETS_SHOWN = 4
 _FULL = "DISK FULL: logs suffer"
@@ -49,6 +50,8 @@ def render_status(answer: dict[str, Any]) -> str:
         lines += [f"  RC        {line}" for line in rc_text(answer["rc"])]
         paused, span_us = answer["rc"]["paused"], answer["rc"]["span_ns"] / 1000
         lines.append(f"  pauses    {paused:,} directions of links in {span_us:,.1f} us; `mrcfabric pauses` says why")
+    if answer["uet"] is not None:
+        lines.append(f"  UET       {uet_text(answer['uet'])}")
     lines += [f"  host      {render_host(host)}" for host in answer["hosts"] if host["nodes"]]
     lines += [f"  warning   {what}" for what in answer["warnings"]]
     lines += render_pairs(answer["host_pairs"])

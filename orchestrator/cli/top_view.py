@@ -5,6 +5,7 @@ Pure. Owns the contents, their order, and what is left out when there is little 
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
 from typing import Final, TypeAlias
 
 from rich.text import Text
@@ -12,8 +13,10 @@ from rich.text import Text
 from mrcfabric.units import GBPS
 from orchestrator.cli.pause_text import root_says
 from orchestrator.cli.top_rc import RC_HEADS, is_rc, rc_lines, rc_rows
+from orchestrator.cli.uet_text import uet_text
 from orchestrator.live.paused_links import paused_shares
 from orchestrator.live.snapshot import DirectionView, FaultView, NicView, Snapshot, SwitchView
+from orchestrator.live.uet_view import uet_sums
 from orchestrator.runs.screen import bar
 
 Worst: TypeAlias = tuple[str, DirectionView, str]
@@ -64,7 +67,7 @@ def screen(
     lines = [_head(name, shot, state)]
     planes = _planes(shot, line_bps, min(_BAR_CELLS, max(0, width - _PLANE_COLUMNS)), evs)
     lines += _some(planes, room * 2 // 3, "planes")
-    lines += rc_lines(shot)[: room // 4]
+    lines += [*rc_lines(shot), *uet_lines(shot)][: room // 4]
     for rows, share, what in (
         (_faults(shot), 4, "faults"), (_pauses(shot), 4, "pauses"), (_programs(shot), 4, ""), (_nodes(shot), 3, "nodes")
     ):  # fmt: skip
@@ -91,6 +94,12 @@ def screen(
     return Text("\n").join(lines)
 
 
+def uet_lines(shot: Snapshot) -> list[Text]:
+    """A line for all UET NICs together; none for others."""
+    sums = uet_sums(shot.nics.values())
+    return [] if sums is None else [Text(uet_text(asdict(sums)))]
+
+
 def _some(rows: Iterable[Text], count: int, what: str) -> list[Text]:
     """As many rows as fit; if `what` is given, the last one says how many more there are."""
     found = list(rows)
@@ -110,7 +119,7 @@ def plain(shot: Snapshot, evs: bool = True) -> str:
         f"{shot.at_ns / 1000:,.3f} us",
         f"{shot.goodput_bps / GBPS:.1f} Gb/s ({planes})",
         *(["EVs " + " ".join(f"{state}={count}" for state, count in counts.items())] if evs else []),
-        *(line.plain.strip() for line in rc_lines(shot)),
+        *(line.plain.strip() for line in (*rc_lines(shot), *uet_lines(shot))),
         f"ports down {sum(plane.ports_down for plane in shot.planes)}",
         *([f"paused {len(shot.pauses)} directions"] if shot.pauses else []),
         "faults " + (",".join(fault.id for fault in shot.faults if fault.in_force) or "none"),

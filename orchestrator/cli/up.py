@@ -31,6 +31,7 @@ from orchestrator.fabric.launched import LaunchedFabric
 from orchestrator.hosts.cluster import Cluster
 from orchestrator.hosts.placement.layout import Pack
 from orchestrator.hosts.placement.site import LOOPBACK
+from orchestrator.planning.abilities import has_evs
 from orchestrator.process.launcher import ProcessFailedError
 from orchestrator.prometheus.rule import Pace
 
@@ -239,6 +240,7 @@ def summary(agent: "Agent", options: UpOptions, stop: str) -> str:
     carrying = {plan.site for plan in layout.processes}
     hosts = " ".join(site.name for number, site in enumerate(sites) if number in carrying)
     over = [f"  hosts    {hosts}"] if layout.sites.several else []
+    paths = f"ev list {nic}" if has_evs(topology) else "top"
     where = "on every host" if over else f"on {LOOPBACK}"
     live = [] if agent.map_url is None else [f"  live map {agent.map_url}"]
     series = [] if agent.prometheus is None else [f"  series   Prometheus at {agent.prometheus.url}"]
@@ -251,7 +253,7 @@ def summary(agent: "Agent", options: UpOptions, stop: str) -> str:
             f"  metrics  http://{layout.http_address}/metrics/{nic}   (/sd lists all)",
             *series,
             *live,
-            f"  look     mrcfabric web | status | logs {nic} | ev list {nic} | events",
+            f"  look     mrcfabric web | status | logs {nic} | {paths} | events",
             f"  break    mrcfabric fault add link_down {link} | fault add switch_crash {switch} | fault clear --all",
             f"  stop     {stop}mrcfabric down",
         ]

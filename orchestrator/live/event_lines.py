@@ -46,6 +46,15 @@ _SECTIONS_OF_RC: Final[Mapping[str, str]] = {
     "peer_port_change": "",
 }
 """The same for NICs with the RC transport, which nobody tells of ports."""
+_SECTIONS_OF_UET: Final[Mapping[str, str]] = {
+    **SECTIONS,
+    # UEC 1.0: packet delivery (losses, contexts) and semantics (completions); a QP is this project's face of both.
+    "qp_change": "UEC PDS",
+    "completion": "UEC SES",
+    "retransmit": "UEC PDS",
+    "port_change": "",
+    "peer_port_change": "",
+}
 KINDS: Final = (
     "ev_transition", *SECTIONS, "watchdog_fired", "watchdog_restored", "hash_change",
     "fib_written", "fib_repaired", "rank_change", "way_lost", "way_avoided", "subnet_swept",
@@ -69,7 +78,7 @@ _CAUSES: Final = ("cause", "reason", "status", "why", "fault", "how")
 
 def sections_of(transport: str) -> Mapping[str, str]:
     """Sections for the events of NICs with this transport."""
-    return _SECTIONS_OF_RC if transport == "rc" else SECTIONS
+    return {"rc": _SECTIONS_OF_RC, "uet": _SECTIONS_OF_UET}.get(transport, SECTIONS)
 
 
 def of_nic(

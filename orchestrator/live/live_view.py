@@ -32,7 +32,9 @@ from orchestrator.live.snapshot import (
     SwitchView,
 )
 from orchestrator.live.track import Track
+from orchestrator.live.uet_view import uet_view
 from orchestrator.measures import sums
+from orchestrator.planning.abilities import sprays_entropies
 
 
 class LiveView:
@@ -62,6 +64,7 @@ class Sight:
         self._switches = {node: Track(len(nodes[node]), SwitchRest(1, 0)) for node in topology.switch_names()}
         self._idle = idle
         self._rc_path = rc_path(topology)
+        self._sprays = sprays_entropies(topology)
         self._overlays = OverlayMaker(topology)
         self._number = 0
         self._before: ClockReading | None = None
@@ -132,6 +135,7 @@ class Sight:
             qps=rest.qps,
             qp_errors=rest.qp_errors,
             retransmits=track.rest.retransmits - track.rest_before.retransmits,
+            uet=uet_view(rest) if self._sprays else None,
             rc=None if self._rc_path is None else rc_view(track, rest, self._rc_path),
             paused=tuple(shares.get(f"{node}>{end.peer}", 0.0) for end in self._ends[node]),
             faults=overlay.nodes.get(node, ()),

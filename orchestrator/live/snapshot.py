@@ -76,6 +76,26 @@ class RcView:
 
 
 @dataclass(frozen=True, slots=True)
+class UetView:
+    """What a UET NIC has where others have EVs, over all its QPs and planes."""
+
+    initiators: int
+    """Contexts that it has opened."""
+    targets: int
+    """Contexts that its peers have opened."""
+    drawn: int
+    """Entropies that its packets may carry."""
+    resting: int
+    """Of these, those that sit out turns after a mark, a trim or a loss (bitmap)."""
+    kept: int
+    """Of these, those of clean acknowledgements that are used once more (REPS)."""
+    frozen: int
+    """Pairs of QP and plane that draw nothing new after a loss (REPS)."""
+    planes_left: int
+    """Pairs of QP and plane that are left for a while: silent, while others delivered."""
+
+
+@dataclass(frozen=True, slots=True)
 class NicView:
     """A NIC."""
 
@@ -95,6 +115,8 @@ class NicView:
     """Plane by plane: the part of the time since the look before for which its port was paused in a class."""
     rc: RcView | None
     """Of a NIC with the RC transport, which has no EVs."""
+    uet: UetView | None
+    """Of a NIC with UET, which has none either."""
     faults: tuple[str, ...]
 
 

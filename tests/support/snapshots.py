@@ -27,7 +27,9 @@ from orchestrator.live.snapshot import (
     RcView,
     Snapshot,
     SwitchView,
+    UetView,
 )
+from orchestrator.planning.abilities import sprays_entropies
 
 SPAN_NS = 200 * NS_PER_US
 """Fabric time from one look to the next."""
@@ -216,6 +218,7 @@ def _nic(
         qp_errors=errors,
         retransmits=Rng(topology.name, name, "again", number).below(50) if not all(up) and load else 0,
         rc=_rc(qps, len(ends), number) if rc_path(topology) else None,
+        uet=UetView(qps, qps, 16 * qps, qps, 0, 0, number % 2) if sprays_entropies(topology) else None,
         paused=(0.0,) * len(ends),
         faults=ids,
     )

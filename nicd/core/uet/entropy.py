@@ -45,6 +45,11 @@ class PathChoice(Protocol):
         ...
 
     @property
+    def drawn(self) -> int:
+        """How many that are."""
+        ...
+
+    @property
     def resting(self) -> int:
         """Those of them that sit out turns now."""
         ...
@@ -76,6 +81,10 @@ class Oblivious:
     @property
     def entropies(self) -> list[int]:
         return sorted(self._entropies)
+
+    @property
+    def drawn(self) -> int:
+        return len(self._entropies)
 
     @property
     def resting(self) -> int:

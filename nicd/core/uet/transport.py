@@ -5,7 +5,7 @@ commands, answers for all QPs.
 (targets); UEC CMS (credits, ECN echo).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from mrcfabric.rng import PPM, Rng
@@ -62,7 +62,7 @@ from nicd.core.transport import Transport
 from nicd.core.uet.contexts import Contexts
 from nicd.core.uet.credits import MOST_PRODUCTS, Grantor
 from nicd.core.uet.footprint import limits_of, slot_bytes, within
-from nicd.core.uet.levels import levels
+from nicd.core.uet.levels import glance_of, levels
 from nicd.core.uet.oversubscribed import Oversubscribed
 from nicd.core.uet.peer import wire_overhead
 from nicd.core.uet.qp import Closing, UetLink, UetQp
@@ -384,6 +384,9 @@ class UetTransport(Transport):
                 **levels(links, self._table.peers.values(), self.contexts, len(self._targets), self._grantor),
             },
         }
+
+    def uet_glance(self) -> Sequence[Any]:
+        return glance_of(self._links(), len(self._targets))
 
     def state_report(self) -> dict[str, Any]:
         return state_report(self.board, self._qps, (self.uet, self.contexts, self))

@@ -90,6 +90,14 @@ export function pausedRows(snapshot, id) {
 const evRows = sums =>
   EV_STATES.map(state => [`EVs ${EV_WORDS[state]}`, `${count(sums[state])} of ${count(sums.all)}`]);
 
+/** What a UET NIC has where others have EVs. */
+const uetRows = uet => [
+  ["contexts, at targets", `${count(uet.initiators)}, ${count(uet.targets)}`],
+  ["entropies", count(uet.drawn)],
+  ["sit out turns, kept", `${count(uet.resting)}, ${count(uet.kept)}`],
+  ["choices frozen, planes left", `${count(uet.frozen)}, ${count(uet.planes_left)}`],
+];
+
 function sparkLine(ring) {
   const points = Array.from(
     { length: ring.length },
@@ -162,7 +170,7 @@ function nicFigures(part, fabric, choose) {
       ["goodput", `${rate(nic.goodput_bps)} of ${rate(fabric.line_bps)}`],
       ["QPs, in error", `${count(nic.qps)}, ${count(nic.qp_errors)}`],
       ["retransmitted since the look before", count(nic.retransmits)],
-      ...(nic.rc ? rcRows(nic) : evRows(sums)),
+      ...(nic.rc ? rcRows(nic) : nic.uet ? uetRows(nic.uet) : evRows(sums)),
     ];
   });
   return both(own, cablesOf(fabric, [part.id], choose));
@@ -176,7 +184,7 @@ function portFigures(part, fabric, choose) {
     const sums = evSums([nic.evs[part.plane] ?? {}]);
     return [
       ["carrier", nic.ports_up[part.plane] ? "yes" : "no"],
-      ...(nic.rc ? rcPortRows(nic, part.plane) : evRows(sums)),
+      ...(nic.rc ? rcPortRows(nic, part.plane) : nic.uet ? [] : evRows(sums)),
     ];
   });
   const cable = html(
@@ -208,7 +216,11 @@ function planeFigures(part, fabric) {
         "switches not up",
         `${count(switches.filter(state => state && state !== "up").length)} of ${count(switches.length)}`,
       ],
-      ...(fabric.transport === "rc" ? rcPlaneRows(story.snapshot, part.plane) : evRows(sums)),
+      ...(fabric.transport === "rc"
+        ? rcPlaneRows(story.snapshot, part.plane)
+        : fabric.transport === "uet"
+          ? []
+          : evRows(sums)),
     ];
   });
 }

@@ -31,6 +31,7 @@ STATUS: dict[str, Any] = {
     "unexpected_deaths": [],
     "untold": [],
     "rc": None,
+    "uet": None,
     "clock": "sleep",
     "holder": None,
     "stalled": None,

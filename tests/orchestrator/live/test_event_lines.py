@@ -40,6 +40,20 @@ def test_every_event_of_a_nic_has_a_cause_and_a_section(event: Any, cause: str, 
 @pytest.mark.parametrize(
     ("event", "section"),
     [
+        (Retransmit(5, 7, "trim", 3), "UEC PDS"), (QpChange(5, 7, "rts", "error", "retry_exceeded"), "UEC PDS"),
+        (Completion(5, 7, 1, "retry_exceeded", "write", 10, None), "UEC SES"), (PortChange(5, 1, False), ""),
+    ],
+)  # fmt: skip
+def test_events_of_uet_do_not_name_sections_of_mrc(event: Any, section: str) -> None:
+    line = {**of_nic("h001", 2.0, {"n": 12, **event.record()}, sections_of("uet")), "n": 1}
+    assert line["section"] == section
+    Draft202012Validator(SCHEMA).validate(line)
+    assert "MRC" not in text(line)
+
+
+@pytest.mark.parametrize(
+    ("event", "section"),
+    [
         (Retransmit(5, 7, "timeout", 3), "IBTA 9.7"),
         (QpChange(5, 7, "rts", "error", "retry_exceeded"), "IBTA 10.3.1"),
         (Completion(5, 7, 1, "retry_exceeded", "write", 10, None), "IBTA 9.7"),

@@ -19,7 +19,7 @@ def _snapshot() -> Snapshot:
         valid=True,
         reasons=(),
         planes=(PlaneView(1e9, good, 0), PlaneView(2e9, good, 1)),
-        nics={"h000": NicView("up", 3e9, (True, False), (good, good), 1, 0, 0, (0.0, 0.5), None, ())},
+        nics={"h000": NicView("up", 3e9, (True, False), (good, good), 1, 0, 0, (0.0, 0.5), None, None, ())},
         switches={},
         links={"h000~p0-t0-0": LinkView("impaired", quiet, quiet, ("f1",))},
         faults=(),
