@@ -23,7 +23,7 @@ OF_THEIR_OWN = {"ib", "ib-adaptive"}
 @functools.cache
 def cases() -> list[Case]:
     """Not when the module is imported, which every process of a test run does."""
-    return [draw(seed) for seed in range(120)]
+    return [draw(seed) for seed in range(160)]
 
 
 def test_the_same_seed_is_the_same_case() -> None:
