@@ -147,7 +147,10 @@ class EgressWire(PortCounts, metaclass=ABCMeta):
         if isinstance(sent[2], ControlFrame):
             reason = link.carry_control(sent, out)
         else:
+            link.started_ns = start
             reason = link.carry(sent, data, out)
+            # While the link sends a packet again, nothing else starts.
+            self.busy_until += link.stall_ns
         if reason is not None:
             self.drops[reason] += 1
         if witness is not None:

@@ -73,6 +73,10 @@ class Impairment:
     """A uniformly drawn addition of up to this much."""
     rate_bps: int = 0
     """Limits the link to this rate; 0: its own rate."""
+    retry_ppm: int = 0
+    """Packets that arrive damaged and that the link itself sends again (link-level retry); a retry may be hit, too."""
+    retry_ns: int = 0
+    """How long a retry takes, for the packet and for all behind it; 0: the way there and back and the packet's time."""
     control_loss_ppm: int = 0
     """Link control frames lost. The other losses, corruption, duplication and reordering do not touch them."""
 
@@ -114,7 +118,8 @@ class Impairment:
 
         The link is up when all are. Shares of loss, gray loss, corruption, duplication and reordering apply to packets
         independently of each other. The longest burst applies, and so does the longest hold of reordering. Black holes
-        add up. Delays and jitters add up, for the largest of their shares. The lowest rate applies.
+        add up. Delays and jitters add up, for the largest of their shares. The lowest rate applies. Retries apply
+        independently of each other, and take as long as the longest.
         """
         parts = list(impairments)
         return cls(
@@ -133,6 +138,8 @@ class Impairment:
             delay_ns=min(DELAY_NS_MAX, sum(part.delay_ns for part in parts)),
             jitter_ns=min(DELAY_NS_MAX, sum(part.jitter_ns for part in parts)),
             rate_bps=min((part.rate_bps for part in parts if part.rate_bps), default=0),
+            retry_ppm=_either(part.retry_ppm for part in parts),
+            retry_ns=max((part.retry_ns for part in parts), default=0),
             control_loss_ppm=_either(part.control_loss_ppm for part in parts),
         )
 
@@ -149,6 +156,8 @@ _BOUNDS: Final = {
     "delay_ns": (0, DELAY_NS_MAX),
     "jitter_ns": (0, DELAY_NS_MAX),
     "rate_bps": (0, RATE_BPS_MAX),
+    "retry_ppm": (0, PPM),
+    "retry_ns": (0, DELAY_NS_MAX),
     "control_loss_ppm": (0, PPM),
 }
 _LISTED: Final = {"black_hole_usids": (1, 0xFFFF), "black_hole_evs": (0, EV_MAX), "lost_packets": (0, (1 << 48) - 1)}
@@ -185,8 +194,10 @@ _Stage: TypeAlias = Callable[[Buffer, bool], bool]
 
 LOSS_REASONS: Final = ("link_down", "loss", "gray", "black_hole")
 """Every name `ImpairedLink.carry` can return, in the order in which a packet meets them."""
-TOUCHES: Final = ("corrupted", "duplicated", "reordered", "delayed")
-"""What else faults do to a packet; `delayed` counts those that arrive later than on a healthy link."""
+TOUCHES: Final = ("corrupted", "duplicated", "reordered", "delayed", "retried")
+"""What else faults do to a packet; `delayed` counts those that arrive later than on a healthy link, but for retries."""
+RETRIES_MAX: Final = 16
+"""After so many retries in vain a link gives up, and the packet is lost."""
 
 _SOURCE_PORT: Final = Struct(">H")
 _FLOW: Final = Struct(">I")
@@ -200,7 +211,8 @@ class ImpairedLink:
 
     __slots__ = (
         "_bad", "_carried", "_delay_ns", "_ev_order", "_evs", "_last_ns", "_line", "_losing", "_meets_all",
-        "_named", "_released_ns", "_usids", "impairment", "met", "rng", "touched", "touches", "whole",
+        "_named", "_released_ns", "_usids", "impairment", "met", "rng", "stall_ns", "started_ns", "touched", "touches",
+        "whole",
     )  # fmt: skip
 
     def __init__(self, rng: Rng, delay_ns: int, ev_order: EvOrder = EvOrder.PORT_LOW) -> None:
@@ -209,6 +221,10 @@ class ImpairedLink:
         """Packets by what faults did to them."""
         self.touches: list[str] = []
         """What happened to the packet that was carried last, of `TOUCHES`."""
+        self.started_ns: Instant = 0
+        """When the packet that is carried next has started; the caller says so."""
+        self.stall_ns = 0
+        """For how long retries of the packet that was carried last keep the link."""
         self.met = 0
         """Packets that met a fault: they were lost, or left while a fault that concerns all packets was in force."""
         self.whole = False
@@ -261,6 +277,7 @@ class ImpairedLink:
         """
         port, arrival_ns, packet = sent
         self.touches.clear()
+        self.stall_ns = 0
         for reason, loses in self._losing:
             if loses(packet, data):
                 self.met += 1
@@ -268,6 +285,15 @@ class ImpairedLink:
         self.met += self._meets_all
         impairment, chance = self.impairment, self.rng.chance
         direct = not self._line and not (impairment.delay_ns or impairment.jitter_ns or impairment.reordering_ppm)
+        if impairment.retry_ppm and chance(impairment.retry_ppm):
+            tries = self._retries()
+            if tries > RETRIES_MAX:
+                return "loss"
+            self._touch("retried")
+            once_ns = impairment.retry_ns or arrival_ns - self.started_ns + self._delay_ns
+            self.stall_ns = tries * once_ns
+            arrival_ns += self.stall_ns
+            direct = False
         if chance(impairment.corruption_ppm):
             packet = self._corrupted(packet)
             self._touch("corrupted")
@@ -295,6 +321,7 @@ class ImpairedLink:
     def carry_control(self, sent: Transmit, out: list[Transmit]) -> str | None:
         """`carry` for a link control frame: only a dead link and `control_loss_ppm` lose it; it keeps its place."""
         self.touches.clear()
+        self.stall_ns = 0
         impairment = self.impairment
         if not impairment.up or self.rng.chance(impairment.control_loss_ppm):
             self.met += 1
@@ -312,6 +339,13 @@ class ImpairedLink:
         else:
             self._hold(sent)
         return None
+
+    def _retries(self) -> int:
+        """How often a packet that was hit is sent again."""
+        tries = 1
+        while tries <= RETRIES_MAX and self.rng.chance(self.impairment.retry_ppm):
+            tries += 1
+        return tries
 
     def _delayed(self, at_ns: Instant) -> Instant:
         """When a packet arrives that would arrive at `at_ns` on the healthy link."""

@@ -58,12 +58,14 @@ class NodeFault:
 
 @dataclass(frozen=True, slots=True)
 class RandomLoss:
-    """Every packet between two T0s is lost with this chance, once on its way: on the T1's ports."""
+    """Every packet between two T0s is lost with this chance, once on its way: on the T1's ports. With `kind`
+    link_retry it is hit there, and the link sends it again."""
 
     loss_ppm: int
     at_ns: Instant = 1
     towards: int | None = None
     """Number of the T0s, one in each plane, on whose way they are lost; None: all of them."""
+    kind: str = "loss"
 
     def strike(self, fabric: SimulatedFabric, lines: Sequence[Line]) -> None:
         topology = fabric.topology
@@ -74,7 +76,7 @@ class RandomLoss:
             for t1 in range(topology.t1_per_plane)
             for t0 in t0s
         ]
-        fabric.inject(once("loss", *downlinks, at_ns=self.at_ns, share_ppm=self.loss_ppm, fault_id="random loss"))
+        fabric.inject(once(self.kind, *downlinks, at_ns=self.at_ns, share_ppm=self.loss_ppm, fault_id="random loss"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ FAULTS_END_NS: Final = 400_000
 REST_NS: Final = 30_000_000
 """Longer than all retries and than a few periods in which ports say how things stand."""
 _KINDS: Final = (
-    "loss", "link_down", "pfc_loss", "rate_limit", "delay", "corruption", "slow_receiver", "pause_storm",
+    "loss", "link_retry", "link_down", "pfc_loss", "rate_limit", "delay", "corruption", "slow_receiver", "pause_storm",
     "switch_reboot", "switch_freeze",
 )  # fmt: skip
 
@@ -193,6 +193,8 @@ def _fault(rng: Rng, topology: Topology, number: int) -> Fault:
             figures = {"rate_bps": topology.rate_bps // 5, "buffer_bytes": rng.below(20_000)}
     elif kind in ("loss", "corruption", "pfc_loss"):
         figures = {"share_ppm": one_of(rng, (20_000, 200_000, PPM))}
+    elif kind == "link_retry":
+        figures = {"share_ppm": one_of(rng, (20_000, 200_000)), "retry_ns": one_of(rng, (0, 0, 3_000))}
     elif kind == "rate_limit":
         figures = {"rate_bps": topology.rate_bps // one_of(rng, (2, 10))}
     elif kind == "delay":

@@ -39,6 +39,7 @@ _BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
     "burst_packets": (1, BURST_PACKETS_MAX),
     "delay_ns": (0, DELAY_NS_MAX),
     "jitter_ns": (0, DELAY_NS_MAX),
+    "retry_ns": (0, DELAY_NS_MAX),
     "rate_bps": (1, RATE_BPS_MAX),
     "usid": (1, 0xFFFF),
     "ev": (0, EV_MAX),

@@ -164,6 +164,7 @@ _ON_LINKS: Final[Mapping[str, Callable[[_Figures], Impairment]]] = {
     "flap": lambda figures: _DARK,
     "optic": lambda figures: _DARK,
     "loss": lambda figures: Impairment(loss_ppm=figures["share_ppm"], loss_burst_packets=figures["burst_packets"]),
+    "link_retry": lambda figures: Impairment(retry_ppm=figures["share_ppm"], retry_ns=figures["retry_ns"]),
     "gray": lambda figures: Impairment(gray_ppm=figures["share_ppm"]),
     "corruption": lambda figures: Impairment(corruption_ppm=figures["share_ppm"]),
     "duplication": lambda figures: Impairment(duplication_ppm=figures["share_ppm"]),

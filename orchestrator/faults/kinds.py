@@ -82,6 +82,14 @@ KINDS: Mapping[str, Kind] = {
             "burst_packets": FigureKind(1, "Mean length of a burst (Gilbert-Elliott); 1: each packet by itself."),
         },
     ),
+    "link_retry": Kind(
+        Target.LINK,
+        "A packet that arrives damaged is sent again by the link itself: it is late, and all behind it wait.",
+        {
+            **_share(10_000, "Packets hit, per million; a retry may be hit, too."),
+            "retry_ns": FigureKind(0, "How long a retry takes; 0: the link there and back, and the packet's time."),
+        },
+    ),
     "gray": Kind(Target.LINK, "Data packets are lost, control packets pass.", _share(_WHOLE, _EACH)),
     "corruption": Kind(
         Target.LINK, "A bit of the packet is turned over; the receiver's ICRC finds out.", _share(10_000, _EACH)

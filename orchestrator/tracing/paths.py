@@ -143,7 +143,9 @@ class Paths:
             if since_ns < hop.arrival_ns <= end_ns:
                 return "untold", peer, why, None
         # A packet that a fault holds back may still arrive.
-        over = self._now_ns.get(peer, 0) >= hop.arrival_ns and not {"delayed", "reordered"} & set(hop.touched)
+        over = self._now_ns.get(peer, 0) >= hop.arrival_ns and not {"delayed", "reordered", "retried"} & set(
+            hop.touched
+        )
         return "unseen" if over else "under way", peer, "", None
 
     def _hop(

@@ -51,7 +51,7 @@ def line_bps(topology: Topology, ports: int = 1) -> float:
 def _headers(topology: Topology) -> int:
     """What a full packet has beside its payload, framing included."""
     if topology.nic.get("rc_path") == "lid":
-        return LEAST + DELIMITER_BYTES
+        return LEAST + DELIMITER_BYTES + (RETH_SIZE if topology.nic.get("rc_recovery") == "out_of_order" else 0)
     if topology.nic.get("transport") == "rc":
         return HEADERS + (RETH_SIZE if topology.nic.get("rc_recovery") == "selective" else 0) + OVERHEAD_BYTES
     if topology.nic.get("transport") == "uet":

@@ -109,7 +109,8 @@ class Shield:
 
     def _ranges(self, output: int) -> Ranges:
         """The LIDs that the table sends by a port."""
-        return ranges_of([lid for lid, port in enumerate(self._forwarding.table) if port == output and lid])
+        table = self._forwarding.table
+        return ranges_of([lid for lid in range(1, len(table)) if table[lid] == output])
 
 
 def _parts(ranges: Ranges) -> Iterator[Ranges]:

@@ -1,12 +1,17 @@
 """One port whose link has faults, whose thresholds are wrong, or that stands still."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrcfabric.errors import RefusedError
+from mrcfabric.egress import Egress
+from mrcfabric.egress_config import EgressConfig
+from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.impairment import Impairment
 from mrcfabric.node import Transmit
+from mrcfabric.rng import Rng
 from mrcfabric.units import NEVER
 from tests.mrcfabric.test_egress import CE, CONTROL, ECT_0, RED, TRIM, ecn_bits, packet, port, sent
 
@@ -166,3 +171,53 @@ def test_with_faults_cuts_do_not_matter_either(changes, cuts):
         return out
 
     assert happened(cuts) == happened([])
+
+
+# Link-level retry.
+
+
+@pytest.mark.parametrize("retry_ns", [0, 700])
+@pytest.mark.parametrize("share_ppm", [50_000, 300_000])
+def test_a_link_that_retries_delays_what_it_hits_and_all_behind_it(share_ppm: int, retry_ns: int) -> None:
+    """Nothing is lost, the order stays, and each retry costs the link its time: to the nanosecond."""
+    config = EgressConfig(rate_bps=100_000_000_000, delay_ns=500, data_bytes_max=1 << 30)
+    egress, out = Egress(config, 0, Rng("retry")), []
+    egress.set_impairment(1, Impairment(retry_ppm=share_ppm, retry_ns=retry_ns), out)
+    count, size = 400, 4_096
+    for _ in range(count):
+        egress.offer(1, bytearray(size), False, out)
+    egress.run(1 << 40, out)
+    packet_ns = -(-(size + config.overhead_bytes) * 8 // 100)
+    once_ns = retry_ns or 2 * config.delay_ns + packet_ns
+    arrivals = [at_ns for _, at_ns, _ in out]
+    assert len(arrivals) == count
+    assert arrivals == sorted(arrivals)
+    late = [later - sooner - packet_ns for sooner, later in pairwise([1 + config.delay_ns, *arrivals])]
+    assert all(one >= 0 and one % once_ns == 0 for one in late), "only whole retries come in between"
+    hit = sum(one > 0 for one in late)
+    assert egress.touched["retried"] == hit
+    assert egress.touched["delayed"] == 0
+    wanted = count * share_ppm / 1_000_000
+    assert abs(hit - wanted) < 5 * wanted**0.5
+    retries = sum(late) // once_ns
+    assert retries >= hit
+    if share_ppm == 300_000:
+        assert retries > hit, "a retry may be hit, too"
+    assert not any(egress.drops.values())
+
+
+def test_a_link_on_which_every_retry_is_hit_gives_up() -> None:
+    config = EgressConfig(rate_bps=100_000_000_000, delay_ns=500)
+    egress, out = Egress(config, 0, Rng("retry")), []
+    egress.set_impairment(1, Impairment(retry_ppm=1_000_000), out)
+    egress.offer(1, bytearray(1_000), False, out)
+    egress.run(1 << 40, out)
+    assert out == []
+    assert egress.drops["loss"] == 1
+
+
+def test_retries_of_two_faults_are_those_of_one_that_is_as_bad() -> None:
+    both = Impairment.merged([Impairment(retry_ppm=500_000, retry_ns=3), Impairment(retry_ppm=500_000, retry_ns=9)])
+    assert (both.retry_ppm, both.retry_ns) == (750_000, 9)
+    with pytest.raises(ConfigError, match="retry_ppm"):
+        Impairment(retry_ppm=1_000_001)

@@ -63,6 +63,7 @@ def test_every_kind_does_something_a_daemon_understands(kind: str) -> None:
             Impairment(lost_packets=(5 << 24 | (1 << 24) - 1, 5 << 24)),
         ),
         ("loss", {"share_ppm": 7, "burst_packets": 3}, Impairment(loss_ppm=7, loss_burst_packets=3)),
+        ("link_retry", {"share_ppm": 7, "retry_ns": 9}, Impairment(retry_ppm=7, retry_ns=9)),
         ("gray", {"share_ppm": 7}, Impairment(gray_ppm=7)),
         ("corruption", {"share_ppm": 7}, Impairment(corruption_ppm=7)),
         ("duplication", {"share_ppm": 7}, Impairment(duplication_ppm=7)),

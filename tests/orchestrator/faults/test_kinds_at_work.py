@@ -119,6 +119,14 @@ def test_loss(burst: int) -> None:
     assert run.sum("retransmits") > 0
 
 
+def test_link_retry() -> None:
+    run = Run(once("link_retry", UP, at_ns=START_NS, until_ns=END_NS, share_ppm=300_000))
+    assert run.arrived()
+    assert run.port(T0, 2)["touched"]["retried"] > 0
+    assert run.port(T0, 2)["drops"]["loss"] == 0
+    assert run.sum("retransmits") == 0
+
+
 def test_gray() -> None:
     run = Run(once("gray", f"{T0}~{T1}", at_ns=START_NS, until_ns=END_NS), until=100_000)
     assert run.port(T0, 2)["drops"]["gray"] > 0

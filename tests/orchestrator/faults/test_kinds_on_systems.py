@@ -59,6 +59,7 @@ WORDS: Final[Mapping[str, str]] = {
     "corruption": "toxicity: 20%, selector: {tier: t0-t1}",
     "duplication": "toxicity: 20%, selector: {tier: t0-t1}",
     "reordering": "toxicity: 20%, selector: {tier: t0-t1}",
+    "link_retry": "toxicity: 20%, selector: {tier: t0-t1}",
     "gray": "toxicity: 50%, selector: {tier: t0-t1}",
     "rate_limit": "rate: 10G, selector: {tier: nic-t0}",
     "pfc_loss": "selector: {tier: nic-t0}",
