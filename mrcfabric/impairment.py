@@ -18,6 +18,7 @@ from struct import Struct
 from typing import Any, Final, TypeAlias
 
 from mrcfabric.errors import ConfigError
+from mrcfabric.impairment_bounds import check_list, check_whole, either
 from mrcfabric.named_packets import NamedPackets
 from mrcfabric.node import Transmit
 from mrcfabric.rng import PPM, Rng
@@ -31,8 +32,6 @@ DELAY_NS_MAX: Final = NS_PER_S
 """Longest delay, jitter or hold of a fault; a packet held for longer counts as lost."""
 BURST_PACKETS_MAX: Final = 1_000_000
 RATE_BPS_MAX: Final = 1 << 48
-BLACK_HOLES_MAX: Final = 64
-"""Most uSIDs, and most EVs, that one direction can black-hole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +83,9 @@ class Impairment:
         if not isinstance(self.up, bool):
             raise ConfigError("impairment.up", f"{self.up!r} is not a truth value")
         for name, (least, most) in _BOUNDS.items():
-            _check_whole(name, getattr(self, name), least, most)
+            check_whole(name, getattr(self, name), least, most)
         for name, (least, most) in _LISTED.items():
-            _check_list(name, getattr(self, name), least, most)
+            check_list(name, getattr(self, name), least, most)
         if self.reordering_ppm and not self.reordering_ns:
             raise ConfigError("impairment.reordering_ns", "0 ns lets no packet overtake", "wanted: a time")
 
@@ -124,23 +123,23 @@ class Impairment:
         parts = list(impairments)
         return cls(
             up=all(part.up for part in parts),
-            loss_ppm=_either(part.loss_ppm for part in parts),
+            loss_ppm=either(part.loss_ppm for part in parts),
             loss_burst_packets=max((part.loss_burst_packets for part in parts if part.loss_ppm), default=1),
-            gray_ppm=_either(part.gray_ppm for part in parts),
+            gray_ppm=either(part.gray_ppm for part in parts),
             black_hole_usids=tuple(sorted({usid for part in parts for usid in part.black_hole_usids})),
             black_hole_evs=tuple(sorted({ev for part in parts for ev in part.black_hole_evs})),
             lost_packets=tuple(sorted({one for part in parts for one in part.lost_packets})),
-            corruption_ppm=_either(part.corruption_ppm for part in parts),
-            duplication_ppm=_either(part.duplication_ppm for part in parts),
-            reordering_ppm=_either(part.reordering_ppm for part in parts),
+            corruption_ppm=either(part.corruption_ppm for part in parts),
+            duplication_ppm=either(part.duplication_ppm for part in parts),
+            reordering_ppm=either(part.reordering_ppm for part in parts),
             reordering_ns=max((part.reordering_ns for part in parts), default=0),
             delay_ppm=max((part.delay_ppm for part in parts if part.delay_ns or part.jitter_ns), default=PPM),
             delay_ns=min(DELAY_NS_MAX, sum(part.delay_ns for part in parts)),
             jitter_ns=min(DELAY_NS_MAX, sum(part.jitter_ns for part in parts)),
             rate_bps=min((part.rate_bps for part in parts if part.rate_bps), default=0),
-            retry_ppm=_either(part.retry_ppm for part in parts),
+            retry_ppm=either(part.retry_ppm for part in parts),
             retry_ns=max((part.retry_ns for part in parts), default=0),
-            control_loss_ppm=_either(part.control_loss_ppm for part in parts),
+            control_loss_ppm=either(part.control_loss_ppm for part in parts),
         )
 
 
@@ -161,31 +160,6 @@ _BOUNDS: Final = {
     "control_loss_ppm": (0, PPM),
 }
 _LISTED: Final = {"black_hole_usids": (1, 0xFFFF), "black_hole_evs": (0, EV_MAX), "lost_packets": (0, (1 << 48) - 1)}
-
-
-def _check_whole(name: str, value: object, least: int, most: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise ConfigError(f"impairment.{name}", f"{value!r} is not an integer")
-    if not least <= value <= most:
-        raise ConfigError(f"impairment.{name}", f"{value} is out of range", f"{least}..{most}")
-
-
-def _check_list(name: str, values: object, least: int, most: int) -> None:
-    if not isinstance(values, tuple):
-        raise ConfigError(f"impairment.{name}", f"{values!r} is not a list of integers")
-    if len(values) > BLACK_HOLES_MAX:
-        raise ConfigError(f"impairment.{name}", f"{len(values)} are too many", f"{BLACK_HOLES_MAX} at most")
-    for value in values:
-        _check_whole(name, value, least, most)
-
-
-def _either(shares: Iterable[int]) -> int:
-    """The share of packets that meet at least one of several independent faults, rounded up."""
-    passing, whole = PPM, PPM
-    for share in shares:
-        passing *= PPM - share
-        whole *= PPM
-    return PPM - passing * PPM // whole
 
 
 HEALTHY: Final = Impairment()

@@ -11,7 +11,8 @@ from mrcfabric.brake import SHARE_PPM_MIN, SPELLS_MAX
 from mrcfabric.control_cut import WINDOWS_MAX as CUTS_MAX
 from mrcfabric.egress_config import OVERHEAD_BYTES
 from mrcfabric.errors import ConfigError
-from mrcfabric.impairment import BLACK_HOLES_MAX, BURST_PACKETS_MAX, DELAY_NS_MAX, RATE_BPS_MAX
+from mrcfabric.impairment import BURST_PACKETS_MAX, DELAY_NS_MAX, RATE_BPS_MAX
+from mrcfabric.impairment_bounds import BLACK_HOLES_MAX
 from mrcfabric.naming import shown
 from mrcfabric.rng import PPM
 from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Topology

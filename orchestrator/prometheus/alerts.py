@@ -36,8 +36,8 @@ _PATHS: Final = (
           f"plane:mrc_evs_retired:ratio > {PLANE_LOST_SHARE} "
           f"or 1 - avg by (fabric, plane) (mrc_nic_port_up) > {PLANE_LOST_SHARE}", "soon", "critical",
           f"{_PLANE} carries nothing: {_SHARE} of its EVs, or of the NICs' ports in it, are out of use",
-          "Nearly every EV of the plane is in ASSUMED_BAD or DENIED, or nearly every NIC has lost its port there; QPs "
-          "live on the other planes.",
+          "Nearly every EV of the plane is in ASSUMED_BAD or DENIED, or nearly every NIC has lost its port there. QPs "
+          "with EVs live on the other planes; one of RC keeps to its port, unless it has a second path.",
           "1. `mrcfabric fault list`. 2. MrcNicPortDown and MrcDaemonGone say whether its T0s or the cables of the "
           "NICs are gone. 3. Jobs go on as long as another plane is left; drain them before that one is touched."),
     Alert("MrcPlaneImbalance",
@@ -52,15 +52,18 @@ _PATHS: Final = (
           "`plane:mrc_utilisation:max` near 1 while the plane carries little."),
     Alert("MrcNicPortDown", "max by (fabric, plane, node) (mrc_nic_port_up) == 0", "soon", "warning",
           f"port of plane {{{{ $labels.plane }}}} of {_NODE} has no carrier",
-          "The NIC has lost a plane; it has told its peers, and nothing is sent to or from it there.",
+          "The NIC has lost a plane, and nothing is sent to or from it there. With MRC it has told its peers; a QP of "
+          "RC whose port it is waits for it, or takes another one where settings let it.",
           "1. `mrcfabric fault list`. 2. Is its T0 alive (MrcDaemonGone)? A dead T0 takes the port of every NIC below "
           "it. 3. `mrcfabric fault clear` heals what was injected."),
     Alert("MrcSwitchPortDown", "max by (fabric, plane, node, port, peer, towards) (mrc_switch_port_up) == 0", "soon",
           "warning", f"port {{{{ $labels.port }}}} of {_NODE} towards {{{{ $labels.peer }}}} is down",
-          "The cable is cut in this direction. The switch does not notice and goes on sending into it, as its routes "
-          "are fixed, until NICs avoid the paths through it.",
-          "1. `mrcfabric fault list`. 2. Watch MrcEvsRetired of the plane: the NICs should retire the EVs through this "
-          "port and no others. 3. `mrcfabric fault clear` heals what was injected."),
+          "The cable is cut in this direction; on InfiniBand the switch behind it may be dead. Where routes are fixed "
+          "the switch goes on sending into it until NICs avoid the paths through it. Where switches repair or learn "
+          "they take another port, and on InfiniBand a subnet manager, if there is one, writes other tables.",
+          "1. `mrcfabric fault list`. 2. With EVs, watch MrcEvsRetired of the plane: the NICs should retire those "
+          "through this port and no others. Else `mrcfabric events` should say that the port has left its group. "
+          "3. `mrcfabric fault clear` heals what was injected."),
 )  # fmt: skip
 
 _TRANSPORT: Final = (

@@ -84,7 +84,7 @@ class Hop:
     marked: bool
     """CE was set here."""
     touched: tuple[str, ...]
-    """What a fault of the link did to it: corrupted, duplicated, reordered, delayed."""
+    """What a fault of the link did to it: corrupted, duplicated, reordered, delayed, retried."""
     traffic_class: int | None
     """The queue in which it waits, at a port that has eight."""
     class_bytes: int | None

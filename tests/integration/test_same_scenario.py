@@ -4,6 +4,7 @@ Everything that a scenario can ask for meets here: the language, the programs, t
 time, the time that stands still between looks. Every byte that any node sends and every event is in the digest.
 """
 
+import re
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,33 @@ async def test_everything_at_once_is_the_same_on_both_backends(tmp_path: Path) -
     file.write_text(SCENARIO)
     seen = await both(load(str(file)), tmp_path)
     assert len(seen.faults) > 18
+
+
+IB_MANAGERS = Path(__file__).parents[2] / "examples" / "ib-managers.yaml"
+
+
+@pytest.mark.parametrize("long", [False, pytest.param(True, marks=pytest.mark.long)], ids=["short", "whole"])
+@pytest.mark.timeout(400)
+async def test_managers_of_infiniband_repair_and_hand_over_the_same_on_both_backends(
+    long: bool, tmp_path: Path
+) -> None:
+    """Tables begin empty, so that nothing arrives before a manager has written them.
+
+    The whole run has a T1 that reboots, a slow master, a dead one, and a standby that takes over.
+    """
+    text = IB_MANAGERS.read_text()
+    if not long:
+        # The first steps of the work, and the reboot of a T1.
+        text = text.replace("steps: 110", "steps: 14").replace("length: 3000rtt", "length: 600rtt")
+        text = re.sub(r"  - \{name: (slow|cut|dead|again),.*\n", "", text).replace(
+            "at: 100rtt, for: 100rtt", "at: 60rtt, for: 60rtt"
+        )
+    file = tmp_path / "managers.yaml"
+    file.write_text(text)
+    plan = load(str(file))
+    seen = await both(plan, tmp_path)
+    assert verdict(plan.expectations, seen).outcome == "held"
+    assert len(seen.faults) == (5 if long else 1)
 
 
 EVERYWHERE = ["mrc", "roce", "ib", "ib-adaptive", "uet", "uet-rccc", "uet-reps"]
