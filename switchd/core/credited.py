@@ -82,7 +82,7 @@ class CreditSwitch(OrderedSwitch):
         self._wanted = [HEALTHY] * len(self.egress)
         """By port: the faults of its link beside that."""
         self._notices_out: list[tuple[Instant, int, ControlFrame]] = []
-        self.shield = Shield(config.credits.shield, forwarding, lambda *notice: self._notices_out.append(notice))
+        self.shield = Shield(config.credits.shield, forwarding, self._keep_notice)
         self._heard = [0] * len(KINDS)
         """Notices of neighbours, by kind."""
         self.agent = SubnetAgent(
@@ -158,6 +158,9 @@ class CreditSwitch(OrderedSwitch):
         if changed:
             self._events.append(WayAvoided(at_ns, in_port, notice.kind == LOST, changed))
         return True
+
+    def _keep_notice(self, at_ns: Instant, port: int, frame: ControlFrame) -> None:
+        self._notices_out.append((at_ns, port, frame))
 
     def _pass_on(self, out: list[Transmit]) -> None:
         """Hand the notices to be sent to their ports."""
