@@ -80,9 +80,12 @@ POOL := $(if $(JOBS),--jobs $(JOBS)) $(if $(DASK),--dask $(DASK))
 # Random fabrics, workloads and faults in virtual time, every instant checked: SEEDS of each series, or SEED alone; see
 # swarm/. SERIES=mrc or systems: of that one only.
 SEEDS ?= 100
+# Fabrics that route take a hundred seconds of fabric time each.
+ROUTED ?= 10
 swarm: setup
 	$(BIN)/python -m swarm $(POOL) $(if $(SERIES),--series $(SERIES)) $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
 	$(if $(SERIES)$(SEED),,$(BIN)/python -m swarm.credits --seeds $(SEEDS))
+	$(if $(SERIES)$(SEED),,$(BIN)/python -m swarm.routing --seeds $(ROUTED))
 
 # docs/SPEC_MAP.md: which section of which specification is followed where, and which test shows it.
 compliance: setup

@@ -150,7 +150,8 @@ def select(
     if kind in OF_SESSIONS:
         found = [name for name in found if not name.startswith("h")]
     if not found:
-        raise ConfigError("selector", f"nothing in fabric {topology.name} is meant by it", _wanted(target))
+        wanted = "sessions are between switches: p0-t0-0~p0-t1-0" if kind in OF_SESSIONS else _wanted(target)
+        raise ConfigError("selector", f"nothing in fabric {topology.name} is meant by it", wanted)
     chosen = _chosen(found, selector, rng)
     return tuple(_directed(name, selector.direction) for name in chosen) if target is Target.LINK else tuple(chosen)
 

@@ -376,8 +376,9 @@ class Router:
         return offer
 
     def _offer_all(self, port: int) -> None:
-        for prefix, choice in self.choices.items():
-            self.outbound[port].offer(prefix, self._offer(port, prefix, choice))
+        # Also what was told and is no longer known: the prefix of a leak that is over.
+        for prefix in dict.fromkeys((*self.choices, *self.outbound[port].told)):
+            self.outbound[port].offer(prefix, self._offer(port, prefix, self.choices.get(prefix, NOTHING)))
 
     def _advertise_all(self, at_ns: Instant) -> None:
         for port in sorted(self._open):

@@ -166,6 +166,21 @@ def test_a_leaked_prefix_draws_traffic_away_and_gives_it_back() -> None:
     assert graph.ports("t1-0", prefix) == ("t0-0",)
 
 
+def test_a_leak_ends_although_the_leaking_switch_has_lost_the_way_itself() -> None:
+    # With one path only, the T1 takes the leaked way, and takes the right one back from the switch that leaks.
+    graph = clos(3, 1, bgp_maximum_paths=1)
+    graph.run(20 * S)
+    prefix = graph.prefixes["t0-2"][0]
+    graph.trouble("t0-0", State(leaked=(prefix.value,)))
+    graph.run(21 * S)
+    assert graph.ports("t1-0", prefix) == ("t0-0",)
+    assert prefix not in graph.routers["t0-0"].choices
+    graph.trouble("t0-0", State())
+    graph.run(22 * S)
+    assert graph.ports("t1-0", prefix) == ("t0-2",)
+    assert graph.ports("t0-0", prefix) == ("t1-0",)
+
+
 def test_a_session_that_is_reset_comes_back() -> None:
     graph, prefix = started()
     graph.routers["t1-0"].reset(graph.now, 0)

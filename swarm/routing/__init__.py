@@ -1,0 +1,1 @@
+"""Random fabrics whose switches route for themselves."""
