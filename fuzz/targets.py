@@ -14,6 +14,7 @@ from fuzz import (
     pausing_switch,
     rc_core,
     roce,
+    routing,
     scenarios,
     switch_core,
     uet,
@@ -41,6 +42,8 @@ TARGETS: dict[str, Target] = {
     "roce": Target(roce.roce, roce.roce_seeds, 1_024),
     "uet": Target(uet.uet, uet.uet_seeds, 1_024),
     "lrh": Target(infiniband.lrh, infiniband.lrh_seeds, 1_024),
+    "bgp": Target(routing.messages, routing.message_seeds, 1_024),
+    "local": Target(routing.packets, routing.packet_seeds, 512),
     "pfc": Target(roce.link_control, roce.link_control_seeds, 128),
     "link": Target(messages.link, messages.link_seeds, 2_048),
     "control": Target(messages.control, messages.control_seeds, 1_024),
@@ -60,5 +63,6 @@ TARGETS: dict[str, Target] = {
     "routed": Target(pausing_switch.routed, pausing_switch.seeds, 1_024),
     "lossless": Target(pausing_switch.lossless, pausing_switch.seeds, 1_024),
     "credited": Target(infiniband.credited, infiniband.core_seeds, 1_024),
+    "router": Target(routing.router, routing.router_seeds, 256),
     "lossless-usid": Target(pausing_switch.lossless_usid, pausing_switch.seeds, 1_024),
 }

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from fuzz.targets import TARGETS
 
 NICS = ("nic", "nic-spilling", "rc", "rc-selective", "uet-core", "uet-credits")
-SWITCHES = ("switch", "routed", "lossless", "lossless-usid", "credited")
+SWITCHES = ("switch", "routed", "lossless", "lossless-usid", "credited", "router")
 OPERATORS = ("nic-commands", "switch-commands")
 DECODERS = [name for name in TARGETS if name not in (*NICS, *OPERATORS, *SWITCHES)]
 SLOW_STEP = 8
