@@ -155,8 +155,11 @@ async def test_roce_gives_the_trace_of_virtual_time(tmp_path: Path, switch: dict
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("system", "changed"),
-    [("uet", {}), ("uet-rccc", {}), ("uet-reps", {}), ("uet-reps", {"uet_cc": "both"}), ("uet", {"uet_mode": "rod"})],
-)
+    [
+        ("uet", {}), ("uet-rccc", {}), ("uet-reps", {}), ("uet-both", {}), ("uet", {"uet_mode": "rod"}),
+        ("uet", {"uet_responses_max": 2}), ("uet-rccc", {"uet_occc": True}),
+    ],
+)  # fmt: skip
 @pytest.mark.timeout(240)
 async def test_uet_gives_the_trace_of_virtual_time(tmp_path: Path, system: str, changed: dict[str, Any]) -> None:
     """Contexts that open with the first packet, entropies that switches hash, retransmissions after the crash."""
