@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PACKAGES := $(VENV)/.packages
 
-.PHONY: setup cores demo test pytest pure again test-long test-fast lint bench fuzz compliance tables paper systems swarm clean
+.PHONY: setup cores demo test pytest pure again test-long test-fast lint bench fuzz compliance tables paper systems scale swarm clean
 setup: $(STAMP)
 $(STAMP): $(PACKAGES)
 	$(BIN)/python -m tools.cores
@@ -102,6 +102,10 @@ paper: setup
 # docs/SYSTEMS.md: what each system must show, measured in virtual time.
 systems: setup
 	$(BIN)/python -m studies.systems $(POOL) --write
+
+# docs/SCALE.md: at what scale MRC becomes indispensable. CHECK=1 compares with what is stored.
+scale: setup
+	$(BIN)/python -m studies.scale $(if $(CHECK),--check,--write)
 
 clean:
 	rm -rf $(VENV) mrcfabric/_cores .mypy_cache .ruff_cache .pytest_cache .hypothesis build out *.egg-info

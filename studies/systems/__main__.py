@@ -3,6 +3,7 @@
 python -m studies.systems                 all rows, printed
 python -m studies.systems G1 E4           some
 python -m studies.systems --write         all of them, into docs/SYSTEMS.md (`make systems`)
+python -m studies.systems J1 --write      some, and the page keeps all others
 """
 
 import argparse
@@ -31,15 +32,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     unknown = [name for name in given.names if name not in known]
     if unknown:
         parser.error(f"no row is called {unknown[0]}; there are {', '.join(known)}")
-    if given.write and given.names:
-        parser.error("the page has all rows")
     chosen = [known[name] for name in given.names or known]
     began_s = time.monotonic()
     with asked_pool(parser, given) as pool:
         results = run(chosen, pool)
     print(f"{time.monotonic() - began_s:.0f} s", file=sys.stderr)
     if given.write:
-        DOCUMENT.write_text(page(TABLE, GATES, ROWS, results), encoding="utf-8")
+        DOCUMENT.write_text(page(TABLE, GATES, ROWS, results, DOCUMENT.read_text(encoding="utf-8")), encoding="utf-8")
         print(DOCUMENT)
     else:
         for row in chosen:

@@ -3,6 +3,7 @@
 Owns the text around the figures. No figure of ours stands here: all come from the findings.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -37,12 +38,24 @@ Results = Mapping[str, Sequence[Finding] | str]
 """Row -> what came out, or what it needs that is not there."""
 
 
-def page(table: Sequence[Row], gates: Sequence[Row], rows: Sequence[Row], results: Results) -> str:
-    """The whole document."""
-    parts = [HEAD, _summary([*table, *gates, *rows], results)]
+def page(table: Sequence[Row], gates: Sequence[Row], rows: Sequence[Row], results: Results, stored: str = "") -> str:
+    """The whole document; a row without a result keeps what an earlier page says of it."""
+    sections, lines = _kept(stored)
+    parts = [HEAD, _summary([*table, *gates, *rows], results, lines)]
     for head, chosen in ((SIDE_BY_SIDE, table), (GATES, gates), (ACCEPTANCE, rows)):
-        parts += [head, *(section(row, results[row.id]) for row in chosen)]
+        parts += [head, *(section(row, results[row.id]) if row.id in results else sections[row.id] for row in chosen)]
     return "".join(parts)
+
+
+def _kept(stored: str) -> tuple[dict[str, str], dict[str, str]]:
+    """The sections and the lines of the summary of an earlier page, by row."""
+    bodies = re.split(r"(?=\n### )", stored)[1:]
+    # What follows a group's last section is the heading of the next group.
+    sections = {body[5 : body.index(".")]: body.split("\n## ")[0] for body in bodies}
+    lines = {
+        found[1]: found[0] for found in re.finditer(r"^\| (\w+) \|.*\|$", stored.partition("\n### ")[0], re.MULTILINE)
+    }
+    return sections, lines
 
 
 def verdict(result: Sequence[Finding] | str) -> str:
@@ -75,9 +88,13 @@ def section(row: Row, result: Sequence[Finding] | str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _summary(rows: Sequence[Row], results: Results) -> str:
+def _summary(rows: Sequence[Row], results: Results, kept: Mapping[str, str]) -> str:
     lines = ["", "| Row | What | Result |", "|---|---|---|"]
-    return "\n".join([*lines, *(f"| {row.id} | {row.title} | {verdict(results[row.id])} |" for row in rows)]) + "\n"
+    lines += [
+        f"| {row.id} | {row.title} | {verdict(results[row.id])} |" if row.id in results else kept[row.id]
+        for row in rows
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def _mark(finding: Finding) -> str:

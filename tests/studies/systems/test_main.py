@@ -37,7 +37,7 @@ def test_a_band_does_not_decide() -> None:
     assert command.main(["C", "--jobs", "1"]) == 0
 
 
-@pytest.mark.parametrize("words", [["D"], ["A", "--write"], ["--jobs", "0"]])
+@pytest.mark.parametrize("words", [["D"], ["--jobs", "0"]])
 def test_wrong_commands_exit_with_2(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         command.main(words)
