@@ -13,14 +13,14 @@ from statistics import median
 from typing import Any, Final
 
 from mrcfabric.errors import ConfigError, RefusedError
-from mrcfabric.units import Instant
 from orchestrator.measures.judge import EXIT_CODES, rounded, verdict
-from orchestrator.measures.recording import Injected, LinksFound, Recording
+from orchestrator.measures.recording import Recording
 from orchestrator.process.job_pool import JobPool, as_they_end
 from orchestrator.report.report import notes
 from orchestrator.runs.loop import RunLoop
+from orchestrator.runs.observer import SilentObserver
 from orchestrator.runs.recorder import Recorder
-from orchestrator.scenario.plan import Plan, Trigger
+from orchestrator.scenario.plan import Plan
 from orchestrator.scenario.resolve import load
 from orchestrator.sim.backend import SimBackend
 
@@ -44,24 +44,6 @@ class Point:
     def title(self) -> str:
         """Its values and its seed, for people."""
         return ", ".join([*(f"{key}={value}" for key, value in self.values), f"seed {self.seed}"])
-
-
-class _Deaf:
-    """A listener that listens to nothing."""
-
-    def began(self, plan: Plan, backend: str) -> None: ...
-
-    def looked(self, recording: Recording) -> None: ...
-
-    def injected(self, injected: Injected) -> None: ...
-
-    def triggered(self, trigger: Trigger, at_ns: Instant) -> None: ...
-
-    def mapped(self, found: LinksFound) -> None: ...
-
-    def ended(self, report: dict[str, Any]) -> None: ...
-
-    def closed(self) -> None: ...
 
 
 def seeds_of(text: str) -> list[str]:
@@ -113,7 +95,7 @@ def played(plan: Plan, seed: str) -> dict[str, Any]:
 
     async def run() -> Recording:
         backend = SimBackend(plan.topology)
-        return await RunLoop(plan, backend, Recorder(plan, backend), _Deaf()).run()
+        return await RunLoop(plan, backend, Recorder(plan, backend), SilentObserver()).run()
 
     try:
         recording = asyncio.run(run())

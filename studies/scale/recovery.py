@@ -13,12 +13,12 @@ from typing import Any, Final, NamedTuple
 from mrcfabric.units import NS_PER_S
 from orchestrator.measures.recording import Recording
 from orchestrator.runs.loop import RunLoop
+from orchestrator.runs.observer import SilentObserver
 from orchestrator.runs.recorder import Recorder
 from orchestrator.scenario.plan import Plan
 from orchestrator.scenario.resolve import resolve
 from orchestrator.sim.backend import SimBackend
 from orchestrator.yamlfile.document import parse
-from studies.scale.quiet import Quiet
 
 _CUT_MS: Final = 1_000
 _STEPS: Final = 40
@@ -111,7 +111,7 @@ def measure(system: System, links: str) -> Recovery:
 def simulated(plan: Plan) -> Recording:
     """The recording of a plan in virtual time."""
     backend = SimBackend(plan.topology)
-    return asyncio.run(RunLoop(plan, backend, Recorder(plan, backend), Quiet()).run())
+    return asyncio.run(RunLoop(plan, backend, Recorder(plan, backend), SilentObserver()).run())
 
 
 def judged(recording: Recording) -> Recovery:

@@ -16,11 +16,11 @@ from orchestrator.measures.measures import MEASURES
 from orchestrator.measures.recording import Recording
 from orchestrator.measures.spans import Interval
 from orchestrator.runs.loop import RunLoop
+from orchestrator.runs.observer import SilentObserver
 from orchestrator.runs.recorder import Recorder
 from orchestrator.scenario.resolve import resolve
 from orchestrator.sim.backend import SimBackend
 from orchestrator.yamlfile.document import parse
-from studies.scale.quiet import Quiet
 from studies.systems.row import Finding, Row, at_least, at_most, seen
 
 _FABRIC: Final = """
@@ -75,7 +75,7 @@ J3: Final = (
 def _recorded(text: str) -> Recording:
     plan = resolve(parse("flaps.yaml", text))
     backend = SimBackend(plan.topology)
-    return asyncio.run(RunLoop(plan, backend, Recorder(plan, backend), Quiet()).run())
+    return asyncio.run(RunLoop(plan, backend, Recorder(plan, backend), SilentObserver()).run())
 
 
 def _fabric(side: Side, nics: int, length: str, look: str) -> str:

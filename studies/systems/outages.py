@@ -11,10 +11,10 @@ from typing import Final
 from mrcfabric.units import NS_PER_S
 from orchestrator.measures.job import Bill, bill
 from orchestrator.runs.loop import RunLoop
+from orchestrator.runs.observer import SilentObserver
 from orchestrator.runs.recorder import Recorder
 from orchestrator.scenario.resolve import load
 from orchestrator.sim.backend import SimBackend
-from studies.scale.quiet import Quiet
 from studies.systems.row import Finding, Row, at_least, between, seen
 
 _FILES: Final = Path(__file__).parents[2] / "examples" / "outage"
@@ -27,7 +27,7 @@ def outage(name: str) -> Bill:
     """The bill of the job of one file."""
     plan = load(str(_FILES / f"{name}.yaml"))
     backend = SimBackend(plan.topology)
-    recording = asyncio.run(RunLoop(plan, backend, Recorder(plan, backend), Quiet()).run())
+    recording = asyncio.run(RunLoop(plan, backend, Recorder(plan, backend), SilentObserver()).run())
     found = bill(recording.programs[0], recording.end_ns)
     assert found is not None, "both files have a job"
     return found
