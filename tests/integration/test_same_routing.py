@@ -4,14 +4,22 @@ Links are long, so that seconds of timers are some thousand steps of the fabric.
 """
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from mrcfabric.topology import Topology
 from mrcfabric.units import NS_PER_S
+from orchestrator.fabric import Fabric
+from orchestrator.faults.fault import once
 from orchestrator.faults.kinds import OF_ROUTING
+from orchestrator.live.event_lines import of_nic
+from orchestrator.measures.convergence import of_fault
 from orchestrator.scenario.resolve import load
+from orchestrator.sim.fabric import SimulatedFabric
 from tests.integration.test_same_scenario import both
 from tests.support.corners import corners
+from tests.support.wait import eventually
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
@@ -66,3 +74,41 @@ async def test_faults_of_routing_cores_are_the_same_on_both_backends(what: str, 
     met = {one.fault.id: one.met_packets for one in seen.faults}
     assert all(met.values()), met
     assert seen.looks[-1].at_ns > 6 * NS_PER_S
+
+
+ROUTED = Topology(
+    name="who-knew", planes=1, t0_per_plane=3, t1_per_plane=2, nics_per_t0=1, link_delay_ns=4_000_000,
+    rate_bps=100_000_000, evs_per_qp=8, reserve_evs_per_qp=0, nic={"transport": "rc", "cc": "none"},
+    switch={"forwarding": "ecmp", "routing": "bgp", "trim": False, "trim_last_hop": False, "ecn": False},
+)  # fmt: skip
+CUT = once("link_down", "p0-t0-0~p0-t1-1", at_ns=3 * NS_PER_S, until_ns=20 * NS_PER_S, fault_id="cut")
+SEEN_NS = 5 * NS_PER_S
+
+
+def line(node: str, record: dict[str, Any]) -> dict[str, Any]:
+    peers = [end.peer for end in ROUTED.ports(node)]
+    return of_nic(node, 0.0, record, peers=peers)
+
+
+@pytest.mark.timeout(120)
+async def test_who_knew_what_when_is_the_same_on_real_udp_as_in_virtual_time(tmp_path: Path) -> None:
+    edge = {"at_ns": CUT.start_ns, "node": "", "kind": "fault", "id": CUT.id}
+    told: list[dict[str, Any]] = []
+    async with Fabric.launch(ROUTED, tmp_path / "run") as fabric:
+        await fabric.limit(SEEN_NS, "test")
+        await fabric.inject(CUT)
+        await eventually(lambda: fabric.time.page.fabric_front() >= SEEN_NS, deadline_s=60)
+        for name in ROUTED.switch_names():
+            answer = await fabric.call(name, "events", {"since": 0})
+            told += [line(name, event) for event in answer["events"] if event["at_ns"] < SEEN_NS]
+        await fabric.limit(None, "test")
+    expected: list[dict[str, Any]] = []
+    twin = SimulatedFabric(
+        ROUTED, on_events=lambda name, events: expected.extend(line(name, event.record()) for event in events)
+    )
+    twin.inject(CUT)
+    twin.run(SEEN_NS - 1)
+    (seen,), (wanted,) = of_fault([edge, *told], CUT.id), of_fault([edge, *expected], CUT.id)
+    assert seen.record() == wanted.record()
+    assert {one.by for one in seen.switches} == {"carrier", "update"}
+    assert len(seen.switches) == 4

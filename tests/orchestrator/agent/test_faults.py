@@ -57,6 +57,21 @@ async def test_the_time_to_live_of_a_fault_that_is_over_ends_no_later_one_of_the
     await eventually(lambda: [one.id for one in served.faults()] == ["mine"], DEADLINE_S)
 
 
+async def test_a_fault_may_come_again_and_again(served: Fabric) -> None:
+    added = await add(served, kind="flap", selector={"links": LINK}, for_ns=2_000, every_ns=5_000, times=3)
+    first_ns = added["windows"][0][0]
+    assert [window[:2] for window in added["windows"]] == [
+        [first_ns + turn * 5_000, first_ns + turn * 5_000 + 2_000] for turn in range(3)
+    ]
+    for body, complaint in (
+        ({"every_ns": 5_000}, "needs for, every and times"),
+        ({"for_ns": 9_000, "every_ns": 5_000, "times": 2}, "before the 9000 ns that it lasts are over"),
+        ({"for_ns": 1, "every_ns": 5_000, "times": 5_000}, "5000 is too often"),
+    ):
+        with pytest.raises(ConfigError, match=complaint):
+            await add(served, kind="flap", selector={"links": LINK}, **body)
+
+
 async def test_a_daemon_that_does_not_answer_keeps_no_fault_from_being_healed(
     served: Fabric, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -39,6 +39,8 @@ def chosen(kind: str, seed: str = "seed", **table: Any) -> tuple[str, ...]:
         ("nic_port_down", {"of": "p1-t0-1"}, ("h002:1", "h003:1")),
         ("plane_down", {"plane": 1}, ("1",)),
         ("control_cut", {"tier": "nic"}, ("h000", "h001", "h002", "h003")),
+        ("session_down", {"of": "p0-t0-1"}, ("p0-t0-1~p0-t1-0", "p0-t0-1~p0-t1-1", "p0-t0-1~p0-t1-2")),
+        ("session_flap", {"links": "p1-t1-0~*"}, ("p1-t0-0~p1-t1-0", "p1-t0-1~p1-t1-0")),
     ],
 )  # fmt: skip
 def test_what_is_meant(kind: str, table: dict[str, Any], meant: tuple[str, ...]) -> None:
@@ -73,6 +75,8 @@ def test_what_is_meant(kind: str, table: dict[str, Any], meant: tuple[str, ...])
         ("link_down", {"links": []}, "a name, a glob or a list"),
         ("link_down", {"plane": "one"}, "a number"),
         ("link_down", {"plane": []}, "a number"),
+        ("session_down", {"links": "h000~p0-t0-0"}, "sessions are between switches"),
+        ("session_down", {"tier": "nic-t0"}, "sessions are between switches"),
     ],
 )
 def test_what_cannot_be_meant(kind: str, table: dict[str, Any], complaint: str) -> None:

@@ -45,6 +45,15 @@ async def test_events_of_all_nodes_of_some_and_of_a_kind(served: Fabric) -> None
     assert (wrong.returncode, "nearest is fault" in wrong.stderr) == (2, True)
 
 
+async def test_who_knew_what_is_asked_of_fabrics_that_route(served: Fabric) -> None:
+    asked = await asyncio.to_thread(
+        run, served.folder.path, "events", "--fault", "f1", "--run-dir", str(served.folder.path)
+    )
+    assert asked.returncode != 0
+    assert "do not route for themselves (switch.routing: bgp)" in asked.stderr
+    assert asked.stderr.count("\n") == 1
+
+
 async def test_following_tells_of_what_comes_as_it_comes(served: Fabric) -> None:
     child = await following(served.folder.path, "--since", "0", "--kind", "port_change", "--json")
     assert child.stdout is not None
