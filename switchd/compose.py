@@ -44,8 +44,9 @@ def switch_settings(topology: Topology) -> SwitchSettings:
         if type(of_all.get(key)) is int:
             of_all[key] = str(of_all[key])
     # YAML 1.1 reads the word off as false.
-    if of_all.get("lossless") is False:
-        of_all["lossless"] = "off"
+    for key in ("lossless", "adaptive"):
+        if of_all.get(key) is False:
+            of_all[key] = "off"
     return settings_from(SwitchSettings, of_all, "switch")
 
 

@@ -23,7 +23,7 @@ from orchestrator.client import bodies
 from orchestrator.fabric.launched import LaunchedFabric
 from orchestrator.live.event_lines import end_of, forgotten, of_agent, of_nic, sections_of, untold
 from orchestrator.live.event_log import LIMIT_MAX, EventLog
-from orchestrator.planning.abilities import hashes, pauses, routes, transport_of
+from orchestrator.planning.abilities import hashes, lossless, routes, transport_of
 
 PERIOD_WALL_S: Final = 1.0
 """How often nodes are looked at while nobody waits for news."""
@@ -226,8 +226,8 @@ class EventCollector:
 
 
 def _tellers(topology: Topology) -> list[str]:
-    """The nodes that report events: NICs, all switches that pause or route, and T0s that hash."""
-    if pauses(topology) or routes(topology):
+    """The nodes that report events: NICs, all switches that pause, grant credit or route, and T0s that hash."""
+    if lossless(topology) or routes(topology):
         return list(topology.node_names())
     hashing = [name for name in topology.switch_names() if topology.parse_node(name).tier == "t0"]
     return [*topology.nic_names(), *(hashing if hashes(topology) else ())]

@@ -206,6 +206,7 @@ def test_headroom_may_be_what_drivers_reserve_or_a_number(given: Any, wanted: in
 
 def test_off_may_be_written_as_yaml_reads_it() -> None:
     assert switch_settings(dataclasses.replace(DEMO, switch={"lossless": False})).lossless == "off"
+    assert switch_settings(dataclasses.replace(DEMO, switch={"adaptive": False})).adaptive == "off"
     with pytest.raises(ConfigError, match=r"^switch\.lossless"):
         switch_settings(dataclasses.replace(DEMO, switch={"lossless": True}))
 

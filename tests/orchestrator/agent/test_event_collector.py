@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from mrcfabric.errors import ConfigError
+from mrcfabric.topology_file import with_system
 from orchestrator.agent import event_collector
 from orchestrator.agent.event_collector import EventCollector
 from orchestrator.fabric import Fabric
@@ -150,6 +151,22 @@ async def test_what_makes_no_sense_is_refused(collector: EventCollector) -> None
     for body in ({"nodes": ["h099"]}, {"after": -1}, {"limit": 0}, {"kinds": "fault"}, {"wait_s": 1e9, "after": 99}):
         with pytest.raises(ConfigError):
             await collector.answer(body)
+
+
+async def test_switches_of_infiniband_tell_of_lost_ways(tmp_path: Path) -> None:
+    shape = replace(
+        with_system(SMALL, "ib"), switch={**with_system(SMALL, "ib").switch, "flfn": True, "shield_ns": 1_000}
+    )
+    link = next(one.name for one in shape.links() if "t1-0" in one.name)
+    async with Fabric.launch(shape, tmp_path / "run") as fabric:
+        collector = EventCollector(fabric)
+        await healed(fabric, await broken(fabric, "link_down", link))
+        lines = [one for one in await whole(collector, "way_lost") if one["kind"] in ("way_lost", "ecmp_member")]
+    assert {(one["kind"], one["up"]) for one in lines} == {
+        (kind, up) for kind in ("way_lost", "ecmp_member") for up in (False, True)
+    }
+    assert {one["cause"] for one in lines} == {"carrier"}
+    assert all(one["peer"] in link for one in lines)
 
 
 async def test_switches_that_hash_tell_when_flows_move(tmp_path: Path) -> None:
