@@ -32,7 +32,7 @@ _SILENT: Final[dict[str, Any]] = {"bgp_fast_external_failover": False}
 _FAST_BFD: Final = {"bfd": True, "bfd_transmit_interval_ns": 50 * NS_PER_MS, "bfd_receive_interval_ns": 50 * NS_PER_MS}
 _OLD: Final = {"bgp_keepalive_ns": 60 * NS_PER_S, "bgp_hold_ns": 180 * NS_PER_S}
 # A timer runs from the last message heard, which came up to an interval before the cut.
-_DETECTORS: Final = (
+_DETECTORS: Final[tuple[tuple[str, dict[str, Any], int, int], ...]] = (
     ("carrier, 1 ms", {}, NS_PER_MS, NS_PER_MS),
     ("BFD 3 x 50 ms", {**_SILENT, **_FAST_BFD}, 100 * NS_PER_MS, 150 * NS_PER_MS),
     ("BFD 3 x 300 ms", {**_SILENT, "bfd": True}, 600 * NS_PER_MS, 900 * NS_PER_MS),
