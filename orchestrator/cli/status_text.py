@@ -170,7 +170,7 @@ def render_work(row: Mapping[str, Any]) -> str:
     if row["steps"]:
         parts.append(f"{row['steps']:,} steps")
     if row.get("attempt"):
-        parts.append(f"restarted {row['attempt']} times")
+        parts.append(f"{row['attempt']} restart{'s' if row['attempt'] > 1 else ''}")
     parts.append(f"{row['verified']:,} bytes verified")
     if row["wrong"]:
         parts.append(f"{row['wrong']:,} WRONG")

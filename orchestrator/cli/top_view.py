@@ -184,7 +184,7 @@ def _pauses(shot: Snapshot) -> Iterator[Text]:
 def _programs(shot: Snapshot) -> Iterator[Text]:
     for program in shot.programs:
         steps = f"  {program.steps} steps" if program.steps else ""
-        steps += f"  restarted {program.attempt} times" if program.attempt else ""
+        steps += f"  {program.attempt} restart{'s' if program.attempt > 1 else ''}" if program.attempt else ""
         line = Text(f"work  {program.name}  {program.kind}{steps}  {program.running} of {program.ranks} ranks run")
         yield line.append(f"  {program.failed} FAILED", _WRONG) if program.failed else line
 
