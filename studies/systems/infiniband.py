@@ -192,7 +192,7 @@ def measure_death(point: Death) -> Sequence[Finding]:
     if point.how == "manager":
         cut_ns = 20 * _MS
         nic = {"rc_timeout": 12, "sm_nics": 1, "sm_timeout_ns": 2 * _MS}
-        run = _Cut(nic, {"shield": False, "routing": "sm"}, size, cut_ns)
+        run = _Cut(nic, {"shield": False, "flfn": False, "routing": "sm"}, size, cut_ns)
         run.write(4096, cut_ns + 1)
         run.fabric.run(400 * _MS)
         first = next(one for one in run.sweeps if one.at_ns > cut_ns)
@@ -205,7 +205,7 @@ def measure_death(point: Death) -> Sequence[Finding]:
             near("tables without the dead link, ms after it", 4 * 2.0, back_ns / _MS, 0.05, 2),
             near("the write that was lost completes, ms", wanted / _MS, (run.done[0].at_ns - cut_ns) / _MS, 0.02, 2),
         )
-    run = _Cut({"rc_timeout": point.figure, "rc_retry_cnt": 7}, {"shield": False}, size, 1_000)
+    run = _Cut({"rc_timeout": point.figure, "rc_retry_cnt": 7}, {"shield": False, "flfn": False}, size, 1_000)
     run.write(1_000, START_NS)
     run.fabric.run(START_NS + 9 * life_ns(point.figure) + _MS)
     took = run.done[0].at_ns - START_NS

@@ -77,7 +77,8 @@ LID = (
         "Makers say that it does, for switches that choose a way packet by packet, and not how a packet says where it "
         "belongs. Here each packet of a message is a WRITE Only with its own RETH, the last one marked by the "
         "solicited-event bit, so that stock dissectors read them. A packet is asked for when one behind it has waited "
-        "`rc_reorder_ns`, again after as long and a round trip, `rc_retry_cnt` + 1 times, and is sent alone.",
+        "`rc_reorder_ns`, again after as long and a round trip, `rc_retry_cnt` + 1 times, and is sent alone; after "
+        "four requests in a row that are near one another the sender goes back.",
         _of(NIC, "rc_reorder_ns"),
     ),
     Choice(

@@ -4,8 +4,8 @@ Owns what `rc_recovery: out_of_order` does at both ends. The sender cuts a messa
 Only, so that each says where it belongs; the last of a message is marked by its solicited-event bit. The receiver
 places what comes, and what follows from the order waits: completions, immediates, acknowledgements. A gap is no loss.
 The receiver asks for the packet that is missing only when one behind it came `rc_reorder_ns` ago, again after as long
-and a round trip, and as often as a sender tries. The sender then sends that packet alone. Behind a time-out it goes
-back.
+and a round trip, and as often as a sender tries. The sender then sends that packet alone. It goes back
+behind a time-out, and when such requests follow one another closely.
 
 Real NICs place out of order for such switches, and with it send single packets again; how their packets say where they
 belong is not published, so that part is ours, within IBTA's formats.
@@ -40,6 +40,10 @@ OUT_OF_ORDER_PSNS: Final = 1_024
 """Packets that a QP may have in flight, where nobody says it; the receiver has a table of so many."""
 _ONLY: Final = (RC_WRITE_ONLY, RC_WRITE_ONLY_IMM)
 _NONE: Final = -1
+NEAR_PACKETS: Final = 8
+IN_ROW_MAX: Final = 4
+"""After so many requests in a row for packets no further apart than `NEAR_PACKETS` the sender goes back: one packet a
+round trip would not make good what a dead way has lost."""
 
 _Came: TypeAlias = tuple[Instant, int, bool, int | None]
 """(when, payload bytes, whether a message ends with it, immediate) of a packet that is placed."""
@@ -48,7 +52,7 @@ _Came: TypeAlias = tuple[Instant, int, bool, int | None]
 class OutOfOrderRequestor(Requestor):
     """One QP's sending half."""
 
-    __slots__ = ("_one",)
+    __slots__ = ("_in_row", "_last", "_one")
 
     def __init__(
         self, qp: QpLike, board: Board, rc: RcStats, template: RcDataTemplate | LrhDataTemplate, pace: Pace,
@@ -58,6 +62,9 @@ class OutOfOrderRequestor(Requestor):
         super().__init__(qp, board, rc, template, pace, psn_first, window_bytes)
         self._one = _NONE
         """The PSN of the packet that the peer has asked for; it is the oldest not acknowledged, or out of date."""
+        self._last = psn_first
+        """The PSN of the last request, and how many in a row have been near each other."""
+        self._in_row = 0
 
     def has_packet(self) -> bool:
         """Whether a packet is left to send that the window allows."""
@@ -90,6 +97,12 @@ class OutOfOrderRequestor(Requestor):
         """The peer misses this packet, which is the oldest not acknowledged; what came behind it, it has kept."""
         # A sender that has gone back sends it anyway.
         if psn >= self._next or psn == self._one:
+            return
+        self._in_row = self._in_row + 1 if psn - self._last <= NEAR_PACKETS else 1
+        self._last = psn
+        if self._in_row > IN_ROW_MAX:
+            self._in_row = 0
+            self._go_back(now, psn, NACK)
             return
         self._one = psn
         self._rc.passes_begun += 1
