@@ -31,6 +31,7 @@ BUNDLES: Final = ("mrc", "roce", "roce", "roce-no-pfc", "roce-pfc-only", "roce-p
 """What is drawn from, what has pauses more often: they have the most to go wrong. A list of its own, because another
 bundle would change what every seed draws."""
 LATER_BUNDLES: Final[dict[int, tuple[str, ...]]] = {4: ("uet", "uet-rccc", "uet-reps", "uet-both")}
+LATER_BUNDLES: Final[dict[int, tuple[str, ...]]] = {4: ("uet", "uet-rccc", "uet-both", "uet-reps")}
 """Remainder of a seed by `TURNS` -> what such a seed draws from instead. These systems came later."""
 TURNS: Final = 8
 PLENTY_BYTES: Final = 1 << 34
@@ -130,7 +131,6 @@ def _vary_uet(rng: Rng, topology: Topology, nic: Knobs) -> None:
         "uet_idle_ppt": lambda: rng.below(3_000),
         "uet_grant_packets": lambda: 1 + rng.below(20),
         "uet_contexts_max": lambda: 1 + rng.below(8),
-        "uet_responses_max": lambda: 1 + rng.below(6),
         "mpr_units": lambda: 1,
         "sack_bytes": lambda: one_of(rng, (1, 5_000, 40_000)),
         "retry_linear": lambda: rng.below(8),
@@ -139,11 +139,12 @@ def _vary_uet(rng: Rng, topology: Topology, nic: Knobs) -> None:
         "uet_leave_planes": lambda: False,
         "uet_occc": lambda: True,
         "uet_occc_target_ppt": lambda: rng.below(1_000),
-        "uet_occc_doublings": lambda: rng.below(8),
         "uet_occc_increase_ppt": lambda: rng.below(200),
         "uet_occc_decrease_ppt": lambda: rng.below(1_000),
         "uet_occc_gain_ppt": lambda: 1 + rng.below(1_000),
         "uet_occc_floor_ppt": lambda: 1 + rng.below(500),
+        "uet_occc_doublings": lambda: rng.below(8),
+        "uet_responses_max": lambda: 1 + rng.below(6),
     }
     nic |= {key: draw() for key, draw in choices.items() if rng.chance(PPM // 5)}
 
