@@ -30,7 +30,6 @@ STRUCTURE: Final = frozenset(
 BUNDLES: Final = ("mrc", "roce", "roce", "roce-no-pfc", "roce-pfc-only", "roce-pfc-only", "irn", "roce-40g")
 """What is drawn from, what has pauses more often: they have the most to go wrong. A list of its own, because another
 bundle would change what every seed draws."""
-LATER_BUNDLES: Final[dict[int, tuple[str, ...]]] = {4: ("uet", "uet-rccc", "uet-reps", "uet-both")}
 LATER_BUNDLES: Final[dict[int, tuple[str, ...]]] = {4: ("uet", "uet-rccc", "uet-both", "uet-reps")}
 """Remainder of a seed by `TURNS` -> what such a seed draws from instead. These systems came later."""
 TURNS: Final = 8
