@@ -15,7 +15,7 @@ from mrcfabric.impairment import LOSS_REASONS
 from mrcfabric.node import Transmit
 from mrcfabric.rng import Rng
 from mrcfabric.units import NEVER, Buffer, Instant
-from mrcfabric.wire.dscp import CE, NOT_ECT, dscp_of, ecn_of, mark_ce
+from mrcfabric.wire.dscp import CE, NOT_ECT, dscp_of
 from mrcfabric.wire.trim import trim
 
 DATA_FULL: Final = "data_full"
@@ -136,16 +136,19 @@ class EgressQueues(EgressWire):
 
     def _mark(self, packet: Buffer, left: int) -> Buffer:
         """Mark by RED on the bytes that stay behind. Only ECN-capable packets draw; copies a read-only packet first."""
-        config = self.config
-        if ecn_of(packet) in (NOT_ECT, CE):
+        # RFC 3168 5. Written out: with RED this is asked of most packets that leave others behind.
+        second: int = packet[1]
+        ecn = second >> 4 & CE
+        if ecn in (NOT_ECT, CE):
             return packet
+        config = self.config
         if left < self._ecn_ceiling:
             span = self._ecn_ceiling - self._ecn_least
             if not self._red_rng.chance(config.ecn_max_ppm * (left - self._ecn_least) // span):
                 return packet
         self.marks += 1
         marked = bytearray(packet) if isinstance(packet, bytes) else packet
-        mark_ce(marked)
+        marked[1] = second | CE << 4
         return marked
 
     @abstractmethod

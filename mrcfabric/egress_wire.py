@@ -29,13 +29,15 @@ class EgressWire(PortCounts, metaclass=ABCMeta):
 
     __slots__ = (
         "_bytes_numerator", "_delay_ns", "_denominator", "_fault_rng", "_faulty", "_free_ns", "_link", "_numerator",
-        "_one_by_one", "_overhead", "_witness", "busy_until", "config", "next_release_ns", "port",
+        "_one_by_one", "_overhead", "_witness", "busy_until", "config", "listed", "next_release_ns", "port",
     )  # fmt: skip
 
     def __init__(self, config: EgressConfig, port: int, fault_rng: Rng, drop_reasons: tuple[str, ...]) -> None:
         super().__init__(drop_reasons)
         self.config = config
         self.port = port
+        self.listed = False
+        """For the owner of the port: whether it is in its list of ports to visit."""
         self.busy_until: Instant = 0
         """When the next waiting packet starts, pauses aside; with none waiting, when the wire was or will be free."""
         self._set_rate(config.rate_bps)

@@ -10,20 +10,24 @@ MRC 1.0 6 (egress port of an EV), arXiv 2605.04333 section 2 (planes).
 from collections.abc import Sequence
 
 
-class _Masks(dict[int, int]):
+class _Masks:
     """Mask -> mask, computed once for each mask that is asked for: the bits `target[i]` for all bits i."""
 
-    def __init__(self, target: Sequence[Sequence[int]]) -> None:
-        super().__init__()
-        self._target = target
+    __slots__ = ("_known", "_target")
 
-    def __missing__(self, mask: int) -> int:
-        found = 0
-        for bit, targets in enumerate(self._target):
-            if mask >> bit & 1:
-                for target in targets:
-                    found |= 1 << target
-        self[mask] = found
+    def __init__(self, target: Sequence[Sequence[int]]) -> None:
+        self._target = target
+        self._known: dict[int, int] = {}
+
+    def __getitem__(self, mask: int) -> int:
+        found = self._known.get(mask)
+        if found is None:
+            found = 0
+            for bit, targets in enumerate(self._target):
+                if mask >> bit & 1:
+                    for target in targets:
+                        found |= 1 << target
+            self._known[mask] = found
         return found
 
 

@@ -39,7 +39,8 @@ class _Site:
         """Plain tuples: they are made and sorted in a third of the time."""
         self.soonest: Instant = NEVER
         """The first instant in the inbox."""
-        self.links: dict[int, _Direction] = {}
+        self.links: list[_Direction | None] = []
+        """By port; None: unplugged."""
         self.plan: list[tuple[Instant, int, Factory | None, Script | None]] = []
         """Crashes (no factory) and restarts to come: instant, running number, factory, script."""
         self.commands = 0
@@ -95,7 +96,9 @@ class Simulator:
         self._heap: list[tuple[Instant, int]] = []
         self._changes = 0
         for (name, port), (peer, peer_port) in links.items():
-            self._sites[name].links[port] = _Direction(self._sites[peer], peer_port)
+            ports = self._sites[name].links
+            ports.extend([None] * (port + 1 - len(ports)))
+            ports[port] = _Direction(self._sites[peer], peer_port)
         for site in self._order:
             self._begin_trace(site)
             self._reschedule(site)
@@ -227,16 +230,16 @@ class Simulator:
 
     def _deliver(self, site: _Site, transmits: Sequence[tuple[Any, Any, Any]]) -> None:
         """Put the frames that a node sent into the inboxes of its neighbours."""
-        links = site.links
+        links, count = site.links, len(site.links)
         now_ns = self.now_ns
         self.frames += len(transmits)
+        port: int
         arrival_ns: int
         # `sent_ns` is the same integer as an object: it goes from one tuple into the other and need not be made anew.
         for port, sent_ns, packet in transmits:
             arrival_ns = sent_ns
-            try:
-                direction = links[port]
-            except KeyError:
+            direction = links[port] if port < count else None
+            if direction is None:
                 self.frames -= 1
                 continue
             direction.sequence = sequence = direction.sequence + 1

@@ -69,8 +69,8 @@ Peek: TypeAlias = Callable[[Buffer], Peeked]
 # ports in one word, length. BTH: opcode, flags and P_Key in one word, DestQP word, PSN word. A field that is unpacked
 # costs an integer object, which shifts in compiled code do not.
 _PEEK: Final = Struct(">II32xII16s16sIH2xIII")
-_DATA: Final = Struct(">HHQII")
-_DATA_TS: Final = Struct(">HHHHQII")
+_DATA: Final = Struct(">IQII")
+_DATA_TS: Final = Struct(">IIQII")
 _IMM: Final = Struct(">I")
 _SACK: Final = Struct(">HhI4xIxBhQHHI")
 _NACK: Final = Struct(">HBBIHHIBBH")
@@ -210,12 +210,23 @@ def peeker(dscp: Dscp, address: bytes | None = None, options: WireOptions = DEFA
 
 def read_data(packet: Buffer) -> tuple[int, int, int, int, int]:
     """(RQMSN, MSN, VA, R_Key, DMALen) of a data packet without TSETH."""
-    return _data(packet, EXTENSION_OFFSET)
+    numbers: int
+    va: int
+    r_key: int
+    length: int
+    numbers, va, r_key, length = _data(packet, EXTENSION_OFFSET)
+    return numbers >> 16, numbers & 0xFFFF, va, r_key, length
 
 
 def read_data_ts(packet: Buffer) -> tuple[int, int, int, int, int, int, int]:
     """(RQMSN, MSN, tx_timestamp, tsr word, VA, R_Key, DMALen) of a data packet with TSETH."""
-    return _data_ts(packet, EXTENSION_OFFSET)
+    numbers: int
+    stamp: int
+    va: int
+    r_key: int
+    length: int
+    numbers, stamp, va, r_key, length = _data_ts(packet, EXTENSION_OFFSET)
+    return numbers >> 16, numbers & 0xFFFF, stamp >> 16, stamp & 0xFFFF, va, r_key, length
 
 
 def read_imm(packet: Buffer, payload_start: int) -> int:

@@ -64,38 +64,76 @@ def icrc_from(packet: Buffer, start: int) -> int:
 RESIDUE: Final = 0x2144DF1C
 
 
-# The inner IPv6 header's version, and from its payload length on what stands between the bytes that count as ones.
-_BETWEEN: Final = Struct("40xB3x3sx38s2x4sx7s")
-_between: Final = _BETWEEN.unpack_from
-_WORD: Final = b"\x6f\xff\xff\xff"
-_ONE: Final = b"\xff"
-_TWO: Final = b"\xff\xff"
-_BODY: Final = slice(MASKED_END, None)
-_START: Final[Any] = LRH_STATE
-assert _BETWEEN.size == MASKED_END
+# A CRC is linear: a byte that counts as ones and is something else changes the sum as another start would. So the sum
+# of the bytes as they are, from the right start, is the ICRC, and none of them need be replaced.
+_POLYNOMIAL: Final = 0xEDB88320
+_TOP: Final = 1 << 31
+
+
+def start_change(place: int, change: int) -> int:
+    """What changes in the start of a CRC-32 if the byte at `place` is changed in these bits and the sum is to stay."""
+    # The state that becomes `change` behind so many bytes of zero.
+    for _ in range(8 * place):
+        change = (change ^ _POLYNOMIAL) << 1 | 1 if change & _TOP else change << 1
+    return change
+
+
+def _starts(place: int, counted: int) -> list[int]:
+    """By value of the byte at `place`, which counts as `counted`: the change of the start."""
+    found = [0]
+    for bit in range(8):
+        change = start_change(place, 1 << bit)
+        found += [start ^ change for start in found]
+    return [found[value ^ counted] for value in range(256)]
+
+
+# The first word, version 6, the hop limit, the UDP checksum, the BTH's fifth byte.
+_VARYING: Final = Struct(">I3xB38xH4xB")
+_varying: Final = _VARYING.unpack_from
+_WORD_0: Final = _starts(0, 0x6F)
+_WORD_1: Final = _starts(1, 0xFF)
+_WORD_2: Final = _starts(2, 0xFF)
+_WORD_3: Final = _starts(3, 0xFF)
+_HOP_LIMIT: Final = _starts(7, 0xFF)
+ZEROS_FROM_UDP: Final = start_change(6, 0xFF) ^ start_change(7, 0xFF) ^ start_change(12, 0xFF)
+"""What changes in the start of a sum from the UDP header on if the UDP checksum and the BTH's fifth byte are zero."""
+_START: Final = LRH_STATE ^ start_change(40, ZEROS_FROM_UDP)
+"""The start where those three bytes are zero, as they are in nearly every packet."""
+_VERSION: Final = 6
 
 
 def icrc_ok(packet: Buffer) -> bool:
     """Whether the last four bytes of a packet are its ICRC; the packet has at least 104 bytes."""
-    return icrc_in_view_ok(memoryview(packet))
+    return icrc_in_view_ok(memoryview(packet), MASKED_START)
 
 
-def icrc_in_view_ok(packet: memoryview) -> bool:
-    """`icrc_ok` for whoever has a view of the packet already: to make one takes as long as the sum of 1 KiB."""
-    version: int
-    version, lengths, addresses, opcode, rest = _between(packet)
-    if version >> 4 != 6:
-        return icrc_from_ok(packet, MASKED_START)
-    head = b"".join((_WORD, lengths, _ONE, addresses, _TWO, opcode, _ONE, rest))
-    found: int = _crc32(packet[_BODY], _crc32(head, _START))
+def icrc_in_view_ok(packet: memoryview, start: int) -> bool:
+    """`icrc_from_ok` for whoever has a view of the packet already: to make one takes as long as the sum of 1 KiB."""
+    word: int
+    hop_limit: int
+    checksum: int
+    fifth: int
+    word, hop_limit, checksum, fifth = _varying(packet, start)
+    if checksum | fifth or word >> 28 != _VERSION:
+        return _masked_ok(packet, start)
+    state: int = (
+        _START ^ _WORD_0[word >> 24] ^ _WORD_1[word >> 16 & 0xFF] ^ _WORD_2[word >> 8 & 0xFF] ^ _WORD_3[word & 0xFF]
+        ^ _HOP_LIMIT[hop_limit]
+    )  # fmt: skip
+    found: int = _crc32(packet[start:] if start else packet, state)
     return found == RESIDUE
 
 
 def icrc_from_ok(packet: Buffer, start: int) -> bool:
     """Whether the last four bytes of a packet are its ICRC; `start` as in `icrc_from`."""
+    return icrc_in_view_ok(memoryview(packet), start)
+
+
+def _masked_ok(packet: memoryview, start: int) -> bool:
+    """The same, whatever stands in the bytes that count as ones."""
     end = start + MASKED_SIZE
     head = (int.from_bytes(packet[start:end], "big") | MASK).to_bytes(MASKED_SIZE, "big")
-    found: int = _crc32(memoryview(packet)[end:], _crc32(head, LRH_STATE))
+    found: int = _crc32(packet[end:], _crc32(head, LRH_STATE))
     return found == RESIDUE
 
 

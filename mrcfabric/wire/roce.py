@@ -34,7 +34,7 @@ from mrcfabric.wire.fastpath import (
     TRUNCATED,
     same_partition,
 )
-from mrcfabric.wire.icrc import LRH_STATE, icrc_from_ok
+from mrcfabric.wire.icrc import LRH_STATE, ZEROS_FROM_UDP, icrc_from_ok, start_change
 from mrcfabric.wire.layout import (
     AETH_SIZE,
     BTH_SIZE,
@@ -73,15 +73,16 @@ _BTH_AETH: Final = Struct(">BBHIII")
 _BTH_SELECTIVE: Final = Struct(">BBHIIII")
 _BTH_CNP: Final = Struct(">BBHII16x")
 _LENGTHS_MAX: Final = 16
+_BECN_CHANGE: Final = start_change(4, BTH_BECN)
 
 
 class _Frame:
     """What all packets of one kind from one QP share: IPv6 and UDP headers by length, and the ICRC's state behind them.
 
-    The ICRC counts the UDP checksum and the BTH's fifth byte as ones.
+    The ICRC counts the UDP checksum and the BTH's fifth byte as ones: its state makes up for the zeros there.
     """
 
-    __slots__ = ("_bth5", "_dest", "_dst", "_hop_limit", "_known", "_outer", "_p_key", "_sport", "_src", "_word")
+    __slots__ = ("_dest", "_dst", "_hop_limit", "_known", "_outer", "_p_key", "_sport", "_src", "_word")
 
     def __init__(
         self, src: bytes, dst: bytes, dest_qp: int, sport: int, word: int, outer: bytes | None, options: WireOptions
@@ -89,14 +90,12 @@ class _Frame:
         assert len(src) == len(dst) == IPV6_SIZE - 24
         self._src = src
         self._dst = dst
-        self._dest = 0xFF000000 | dest_qp
+        self._dest = dest_qp
         self._sport = sport
         self._word = word
         self._p_key = options.p_key
         self._hop_limit = options.hop_limit
         self._outer = outer
-        self._bth5 = IPV6_SIZE + UDP_SIZE + 4 + (0 if outer is None else IPV6_SIZE)
-        """Offset of the BTH's fifth byte."""
         self._known: dict[int, tuple[bytes, int]] = {}
 
     def _front(self, length: int) -> tuple[bytes, int]:
@@ -110,7 +109,7 @@ class _Frame:
         counted = _MASKED_WORD + length.to_bytes(2, "big") + bytes((NEXT_HEADER_UDP, 0xFF)) + self._src + self._dst
         if len(self._known) == _LENGTHS_MAX:
             self._known.clear()
-        known = self._known[length] = (front, crc32(counted + ports[:6] + b"\xff\xff", LRH_STATE))
+        known = self._known[length] = (front, crc32(ports, crc32(counted, LRH_STATE) ^ ZEROS_FROM_UDP))
         return known
 
 
@@ -170,11 +169,8 @@ class RcDataTemplate(_Frame):
         crc = crc32(payload, crc32(head, state))
         if padding:
             pad = _PADDING[padding]
-            packet = bytearray().join((front, head, payload, pad, crc32(pad, crc).to_bytes(4, "little")))
-        else:
-            packet = bytearray().join((front, head, payload, crc.to_bytes(4, "little")))
-        packet[self._bth5] = 0
-        return packet
+            return bytearray().join((front, head, payload, pad, crc32(pad, crc).to_bytes(4, "little")))
+        return bytearray().join((front, head, payload, crc.to_bytes(4, "little")))
 
 
 class RcControlTemplate(_Frame):
@@ -210,12 +206,11 @@ class RcControlTemplate(_Frame):
             head = _BTH_AETH.pack(RC_ACK, 0, self._p_key, self._dest, psn, word)
         return self._packet(head, 0)
 
-    def _packet(self, head: bytes, fifth: int) -> bytearray:
+    def _packet(self, head: bytes, change: int) -> bytearray:
+        """`change`: what a fifth byte of the BTH that is not zero changes in the ICRC's state before the BTH."""
         length = UDP_SIZE + len(head) + ICRC_SIZE
         front, state = self._known.get(length) or self._front(length)
-        packet = bytearray().join((front, head, crc32(head, state).to_bytes(4, "little")))
-        packet[self._bth5] = fifth
-        return packet
+        return bytearray().join((front, head, crc32(head, state ^ change).to_bytes(4, "little")))
 
 
 class CnpTemplate(RcControlTemplate):
@@ -226,7 +221,7 @@ class CnpTemplate(RcControlTemplate):
     def cnp(self) -> bytearray:
         """A congestion notification packet: BECN set, PSN 0, 16 reserved bytes."""
         # IBTA A17.9.3
-        return self._packet(_BTH_CNP.pack(CNP, 0, self._p_key, self._dest, 0), BTH_BECN)
+        return self._packet(_BTH_CNP.pack(CNP, 0, self._p_key, BTH_BECN << 24 | self._dest, 0), _BECN_CHANGE)
 
 
 RcPeeked: TypeAlias = tuple[str | None, int, int, int, int, int, int, int, bytes, int]
@@ -241,14 +236,16 @@ RcPeek: TypeAlias = Callable[[Buffer], RcPeeked]
 RC_PEEK_REASONS: Final = PEEK_REASONS
 """The reasons a packet may get: those of an MRC packet, where they mean the same."""
 
-# IPv6: word 0, payload length, next header, source, destination. UDP: both ports, length. BTH as above.
-_PEEK: Final = Struct(">IHBx16s16sHHH2xBBHII")
+# IPv6: word 0; payload length, next header and hop limit in one word; source, destination. UDP: both ports in one word,
+# length. BTH: opcode, flags and P_Key in one word, DestQP word, PSN word.
+_PEEK: Final = Struct(">II16s16sIH2xIII")
 _RETH: Final = Struct(">QII")
 _WORD: Final = Struct(">I")
 _TWO_WORDS: Final = Struct(">II")
 _HEADERS_SIZE: Final = IPV6_SIZE + UDP_SIZE + BTH_SIZE
 _LEAST: Final = _HEADERS_SIZE + ICRC_SIZE
 assert _PEEK.size == _HEADERS_SIZE
+_peek: Final = _PEEK.unpack_from  # bound once: a look-up for each packet costs as much as the call
 
 
 def _malformed(reason: str) -> RcPeeked:
@@ -274,61 +271,89 @@ def _frame_fault(packet: Buffer, base: int, next_header: int, dport: int) -> RcP
     return _MALFORMED[FOREIGN_PORT if dport != UDP_PORT_ROCE else BAD_LENGTH]
 
 
-def rc_peeker(
-    address: bytes | None = None, *, selective: bool = False, options: WireOptions = DEFAULT_OPTIONS
-) -> RcPeek:
-    """The function that peeks at RoCE packets, plain and pinned, for a NIC with this address (16 bytes).
+class RcPeeker:
+    """Peeks at RoCE packets, plain and pinned, for a NIC with this address (16 bytes).
 
     None takes packets for any address and of any partition.
     """
-    ends = [extension_size(opcode, selective) for opcode in range(256)]
-    carries = bytes(opcode in RC_DATA_OPCODES for opcode in range(256))
-    p_key = options.p_key
-    unpack = _PEEK.unpack_from
 
-    def peek(packet: Buffer) -> RcPeeked:
+    __slots__ = ("_address", "_carries", "_ends", "_p_key")
+
+    def __init__(
+        self, address: bytes | None = None, *, selective: bool = False, options: WireOptions = DEFAULT_OPTIONS
+    ) -> None:
+        self._address = address
+        self._ends = [extension_size(opcode, selective) for opcode in range(256)]
+        self._carries = bytes(opcode in RC_DATA_OPCODES for opcode in range(256))
+        self._p_key = options.p_key
+
+    def peek(self, packet: Buffer) -> RcPeeked:
         """Judge one packet and take it apart; see `RcPeeked`."""
         length = len(packet)
         if length < _LEAST:
             return _MALFORMED[TRUNCATED]
         base = 0
-        if packet[6] != NEXT_HEADER_UDP:
-            if packet[6] != NEXT_HEADER_IPV6:
+        outer_next: int = packet[6]
+        if outer_next != NEXT_HEADER_UDP:
+            if outer_next != NEXT_HEADER_IPV6:
                 return _no_packet(packet)
             base = IPV6_SIZE
             if length < _LEAST + IPV6_SIZE:
                 return _MALFORMED[TRUNCATED]
-        (word, inner_length, next_header, source, destination, sport, dport, udp_length, opcode, head, key, qp,
-         psn) = unpack(packet, base)  # fmt: skip
+        word: int
+        after: int
+        source: bytes
+        destination: bytes
+        ports: int
+        udp_length: int
+        bth: int
+        qp: int
+        psn: int
+        word, after, source, destination, ports, udp_length, bth, qp, psn = _peek(packet, base)
+        next_header, dport = after >> 8 & 0xFF, ports & 0xFFFF
+        seen = word >> 20 & 0xFF
+        if base:
+            seen = (packet[0] & 0x0F) << 4 | packet[1] >> 4
         if (
             word >> 28 != 6
-            or packet[0] >> 4 != 6
             or next_header != NEXT_HEADER_UDP
             or dport != UDP_PORT_ROCE
-            or inner_length != udp_length
-            or (base and (packet[4] << 8 | packet[5]) != udp_length + IPV6_SIZE)
+            or after >> 16 != udp_length
+            or (base and not _is_around(packet, udp_length))
         ):
             return _frame_fault(packet, base, next_header, dport)
-        extension = ends[opcode]
+        opcode, head = bth >> 24, bth >> 16 & 0xFF
+        extension = self._ends[opcode]
         if extension < 0 or head & 0x0F:
             return _MALFORMED[BAD_OPCODE if extension < 0 else BAD_TVER]
         padding = head >> 4 & 3
         start = base + _HEADERS_SIZE + extension
         size = length - start - ICRC_SIZE - padding
         missing = base + IPV6_SIZE + udp_length - length
-        if missing or size < 0 or (size + padding & 3 if carries[opcode] else size | padding):
+        carries = self._carries[opcode] > 0
+        if missing or size < 0 or (size + padding & 3 if carries else size | padding):
             if missing > 0:
                 return _MALFORMED[TRUNCATED]
-            return _MALFORMED[BAD_LENGTH if missing or size < 0 or not carries[opcode] else BAD_PADDING]
-        if address is not None:
-            if destination != address:
+            return _MALFORMED[BAD_LENGTH if missing or size < 0 or not carries else BAD_PADDING]
+        if self._address is not None:
+            key = bth & 0xFFFF
+            if destination != self._address:
                 return _MALFORMED[FOREIGN_ADDRESS]
-            if key != p_key and not same_partition(key, p_key):
+            if key != self._p_key and not same_partition(key, self._p_key):
                 return _MALFORMED[FOREIGN_PARTITION]
-        seen = (packet[0] & 0x0F) << 4 | packet[1] >> 4
-        return (None, seen, opcode, qp & 0xFFFFFF, psn & 0xFFFFFF, psn >> 24, start, size, source, sport)
+        return (None, seen, opcode, qp & 0xFFFFFF, psn & 0xFFFFFF, psn >> 24, start, size, source, ports >> 16)
 
-    return peek
+
+def _is_around(packet: Buffer, udp_length: int) -> bool:
+    """Whether the first header is one of IPv6 around a packet of this UDP length."""
+    return packet[0] >> 4 == 6 and (packet[4] << 8 | packet[5]) == udp_length + IPV6_SIZE
+
+
+def rc_peeker(
+    address: bytes | None = None, *, selective: bool = False, options: WireOptions = DEFAULT_OPTIONS
+) -> RcPeek:
+    """The function that peeks at RoCE packets, see `RcPeeker`."""
+    return RcPeeker(address, selective=selective, options=options).peek
 
 
 def rc_icrc_ok(packet: Buffer) -> bool:

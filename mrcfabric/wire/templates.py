@@ -4,8 +4,8 @@ One `DataTemplate` and one `ControlTemplate` per QP hold what never changes betw
 methods take the rest and return a complete packet, padding and ICRC included. The NIC core decides which packet to
 send. A test compares these bytes with those of the complete emitter, `mrcfabric.wire.packet`.
 
-Sources: MRC 1.0 7.5, IBTA annex A17 (ICRC). The ICRC is computed on the way: head bytes that it counts as ones (UDP
-checksum, fifth byte of the BTH) are built as ones and cleared once the sum is known.
+Sources: MRC 1.0 7.5, IBTA annex A17 (ICRC). The ICRC is computed on the way, over the bytes as they are: for those that
+it counts as ones (UDP checksum, fifth byte of the BTH) the state before them makes up.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 from mrcfabric.units import Buffer
 from mrcfabric.wire.crc import crc32
 from mrcfabric.wire.dscp import ECT_0, Dscp, traffic_class
-from mrcfabric.wire.icrc import LRH_STATE
+from mrcfabric.wire.icrc import LRH_STATE, ZEROS_FROM_UDP
 from mrcfabric.wire.layout import (
     ACKNOWLEDGE,
     BTH_SIZE,
@@ -71,7 +71,7 @@ _PADDING: Final = (b"", b"\0", b"\0\0", b"\0\0\0")
 _MASKED_WORD: Final = b"\x6f\xff\xff\xff"
 
 _Parts: TypeAlias = tuple[bytes, bytes, bytes, Any]
-"""The three parts of a head that depend on its length alone, and the ICRC's state after the inner IPv6 header."""
+"""The three parts of a head that depend on its length alone, and the ICRC's state before the UDP header (zeros)."""
 
 
 class _Frame:
@@ -92,8 +92,8 @@ class _Frame:
     def _parts(self, length: int) -> _Parts:
         """Those of a packet whose inner IPv6 header has this payload length."""
         inner = length.to_bytes(2, "big")
-        state = _crc32(_MASKED_WORD + inner + self._masked, LRH_STATE)
-        udp = self._dport.to_bytes(2, "big") + inner + b"\xff\xff"
+        state = _crc32(_MASKED_WORD + inner + self._masked, LRH_STATE) ^ ZEROS_FROM_UDP
+        udp = self._dport.to_bytes(2, "big") + inner + b"\0\0"
         return (length + IPV6_SIZE).to_bytes(2, "big") + self._outer, inner + self._inner, udp, state
 
 
@@ -124,7 +124,7 @@ class DataTemplate(_Frame):
             options.p_key if p_key is None else p_key,
             options,
         )
-        self._qp: Any = 0xFF000000 | dest_qp  # an object, as `pack` takes it
+        self._qp: Any = dest_qp  # an object, as `pack` takes it
         self._ts = ts
         new, retx = (dscp.trimmable, dscp.trimmable_retx) if trimmable else (dscp.no_trim, dscp.no_trim)
         self._new = _VERSION | traffic_class(new, ecn) << 20
@@ -190,11 +190,8 @@ class DataTemplate(_Frame):
         if padding:
             pad = _PADDING[padding]
             crc = _crc32(pad, crc)
-            packet = bytearray().join((head, payload, pad, crc.to_bytes(4, "little")))
-        else:
-            packet = bytearray().join((head, payload, crc.to_bytes(4, "little")))
-        packet[86] = packet[87] = packet[92] = 0
-        return packet
+            return bytearray().join((head, payload, pad, crc.to_bytes(4, "little")))
+        return bytearray().join((head, payload, crc.to_bytes(4, "little")))
 
 
 class ControlTemplate(_Frame):
@@ -248,12 +245,10 @@ class ControlTemplate(_Frame):
             parts = self._of_length[length] = self._parts(length)
         outer, inner, udp, state = parts
         head = _pack_control(
-            word, outer, outer_da, word, inner, sport, udp, opcode << 24 | self._p_key, 0xFF000000 | qp, psn
+            word, outer, outer_da, word, inner, sport, udp, opcode << 24 | self._p_key, qp, psn
         )  # fmt: skip
         crc: int = _crc32(extension, _crc32(head[UDP_OFFSET:], state))
-        packet = bytearray().join((head, extension, crc.to_bytes(4, "little")))
-        packet[86] = packet[87] = packet[92] = 0
-        return packet
+        return bytearray().join((head, extension, crc.to_bytes(4, "little")))
 
     def sack(
         self,

@@ -321,7 +321,7 @@ class CreditSwitch(OrderedSwitch):
 
     def _set_forwarding(self, at_ns: Instant, on: bool, out: list[Transmit]) -> None:
         super()._set_forwarding(at_ns, on, out)
-        self._busy.clear()
+        self._visit_none()
 
     def glance(self) -> tuple[list[Any], SwitchRest]:
         """As `Switch.glance`, with waits for credit both ways."""

@@ -48,10 +48,12 @@ def route_key(block: int, usid: int, next_usid: int) -> int:
 class CountedRoute:
     """An entry that shares its port with others: it forwards the two calls to the port and counts what passed."""
 
-    __slots__ = ("egress", "offered_bytes", "offered_packets")
+    __slots__ = ("egress", "listed", "offered_bytes", "offered_packets")
 
     def __init__(self, egress: EgressQueues) -> None:
         self.egress = egress
+        self.listed = False
+        """As `Egress.listed`."""
         self.offered_packets = 0
         self.offered_bytes = 0
 

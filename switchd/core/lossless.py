@@ -223,7 +223,7 @@ class LosslessSwitch(OrderedSwitch):
     def _set_forwarding(self, at_ns: Instant, on: bool, out: list[Transmit]) -> None:
         stood = not self.forwarding
         super()._set_forwarding(at_ns, on, out)
-        self._busy.clear()
+        self._visit_none()
         if on and stood:
             for pair, paused in enumerate(self.buffer.xoff):
                 if paused:

@@ -74,7 +74,7 @@ class RoutedSwitch(Switch):
         port, packet = routed
         egress = self.egress[port]
         egress.offer(at_ns, packet, self._classes[(packet[0] << 8 | packet[1]) >> CLASS_SHIFT], out)
-        self._busy[egress] = None
+        self._visit(egress)
 
     def _obey(self, at_ns: Instant, command: Command, out: list[Transmit]) -> None:
         before = [egress.impairment.up for egress in self.egress]
@@ -85,7 +85,8 @@ class RoutedSwitch(Switch):
 
     def _set_forwarding(self, at_ns: Instant, on: bool, out: list[Transmit]) -> None:
         super()._set_forwarding(at_ns, on, out)
-        self._busy.update(dict.fromkeys(self.egress))
+        for egress in self.egress:
+            self._visit(egress)
 
     def _set_hash(self, at_ns: Instant, common: bool) -> None:
         if self._ecmp is None:

@@ -121,7 +121,7 @@ class SpeakingSwitch(RoutedSwitch):
         for at_ns, port, packet in packets:
             egress = self.egress[port]
             egress.offer(at_ns, packet, CONTROL, out)
-            self._busy[egress] = None
+            self._visit(egress)
         if self.router.events:
             self._events += self.router.events
             self.router.events.clear()

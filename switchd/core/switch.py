@@ -83,7 +83,7 @@ class Switch:
         self._classes = classes(config)
         self._class_by_head = [self._classes.get(head, NO_CLASS) for head in range(HEADS)]
         """The same for every value, because a list is looked up faster."""
-        self._busy: dict[Door, None] = {}  # ports with packets waiting, in the order in which they got them
+        self._busy: list[Door] = []  # ports with packets waiting, in the order in which they got them: those `listed`
         self._timeout: Instant = NEVER
         self._events: list[SwitchEvent] = []
         self._witness: Witness | None = None
@@ -124,7 +124,9 @@ class Switch:
                 self._take_apart(at_ns, packet, out)
                 continue
             egress.offer(at_ns, packet, control, out)
-            busy[egress] = None
+            if not egress.listed:
+                egress.listed = True
+                busy.append(egress)
         self._run(until, out)
         return out
 
@@ -189,17 +191,17 @@ class Switch:
         )
 
     def _run(self, until: Instant, out: list[Transmit]) -> None:
-        busy = self._busy
         timeout = NEVER
-        idle = []
-        for egress in busy:
+        idle = False
+        for egress in self._busy:
             departure_ns = egress.run(until, out)
             if departure_ns == NEVER:
-                idle.append(egress)
+                egress.listed = False
+                idle = True
             elif departure_ns < timeout:
                 timeout = departure_ns
-        for egress in idle:
-            del busy[egress]
+        if idle:
+            self._busy = [egress for egress in self._busy if egress.listed]
         self._timeout = timeout
         self.now_ns = until
 
@@ -226,7 +228,19 @@ class Switch:
             return
         door = self.doors[found]
         door.offer(at_ns, own, control, out)
-        self._busy[door] = None
+        self._visit(door)
+
+    def _visit(self, door: Door) -> None:
+        """Packets wait behind this door, or may: `_run` visits it until none does."""
+        if not door.listed:
+            door.listed = True
+            self._busy.append(door)
+
+    def _visit_none(self) -> None:
+        """Nobody need be visited."""
+        for door in self._busy:
+            door.listed = False
+        self._busy.clear()
 
     def _lose(self, at_ns: Instant, packet: Buffer, reason: str) -> None:
         """Count a packet that reaches no port as dropped."""
@@ -277,7 +291,8 @@ class Switch:
         for egress in self.egress:
             egress.set_standstill(at_ns, not on, out)
         # The end of the call removes ports that have nothing to send.
-        self._busy.update(dict.fromkeys(self.doors.values()))
+        for door in self.doors.values():
+            self._visit(door)
 
     def _set_headroom(self, port: int, bytes_max: int | None) -> None:
         """Nothing: only a lossless switch has headroom."""

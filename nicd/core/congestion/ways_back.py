@@ -15,7 +15,7 @@ A deliberate addition: NSCC was published for one network, in which no way back 
 
 from typing import Final
 
-from mrcfabric.units import Instant
+from mrcfabric.units import NEVER, Instant
 
 _SMOOTH_SHIFT: Final = 3
 """A round trip moves the average of its plane by 1/8 of the difference."""
@@ -31,7 +31,8 @@ class WaysBack:
     """The planes on which acknowledgements of one destination come back."""
 
     __slots__ = (
-        "_counts", "_fresh_ns", "_heard_ns", "_margin_ns", "_mean_ns", "_review_ns", "_surplus_ns", "slow",
+        "_counts", "_fresh_ns", "_heard_ns", "_margin_ns", "_mean_ns", "_review_ns", "_shortest", "_shortest_ns",
+        "_surplus_ns", "slow",
     )  # fmt: skip
 
     def __init__(self, planes: int, margin_ns: int, fresh_ns: int) -> None:
@@ -43,6 +44,9 @@ class WaysBack:
         self._fresh_ns = fresh_ns
         self._mean_ns = [-1] * planes
         """Average round trip by plane; -1: none yet."""
+        self._shortest = 0
+        self._shortest_ns = NEVER
+        """A plane with the shortest of these averages, and that average."""
         self._surplus_ns = [0] * planes
         self._counts = [0] * planes
         self._heard_ns: list[Instant] = [0] * planes
@@ -60,12 +64,12 @@ class WaysBack:
             return rtt_ns
         mean_ns = self._mean_ns[plane]
         if mean_ns < 0:
-            self._mean_ns[plane] = rtt_ns
+            self._average(plane, rtt_ns)
             return rtt_ns
         surplus_ns = rtt_ns - mean_ns
-        self._mean_ns[plane] = mean_ns + (surplus_ns >> _SMOOTH_SHIFT)
+        self._average(plane, mean_ns + (surplus_ns >> _SMOOTH_SHIFT))
         # Round trips of a plane that is late itself differ by far more than ways back do.
-        if mean_ns - self._shortest() > self._margin_ns:
+        if mean_ns - self._shortest_ns > self._margin_ns:
             return None if self.slow >> back & 1 else rtt_ns
         counts, surpluses = self._counts, self._surplus_ns
         if now >= self._review_ns:
@@ -80,9 +84,14 @@ class WaysBack:
         self.slow &= ~(1 << back)
         return rtt_ns
 
-    def _shortest(self) -> int:
-        """The shortest average round trip of a plane."""
-        return min([mean_ns for mean_ns in self._mean_ns if mean_ns >= 0])
+    def _average(self, plane: int, mean_ns: int) -> None:
+        """From now on this is the average round trip of a plane."""
+        self._mean_ns[plane] = mean_ns
+        if mean_ns <= self._shortest_ns:
+            self._shortest, self._shortest_ns = plane, mean_ns
+        elif plane == self._shortest:
+            self._shortest_ns = min([other_ns for other_ns in self._mean_ns if other_ns >= 0])
+            self._shortest = self._mean_ns.index(self._shortest_ns)
 
     def _review(self, now: Instant) -> None:
         """Try planes again that were slow when last heard of: nobody may use them for that reason."""
@@ -94,7 +103,7 @@ class WaysBack:
     def _is_slow(self, now: Instant, back: int, count: int) -> bool:
         """Whether some other plane makes round trips so much shorter; this one was heard `count` times."""
         surpluses, margin_ns = self._surplus_ns, self._margin_ns
-        if self._mean_ns[back] - self._shortest() <= margin_ns:
+        if self._mean_ns[back] - self._shortest_ns <= margin_ns:
             return False
         # In most fabrics none comes near the margin.
         limit_ns = surpluses[back] - margin_ns

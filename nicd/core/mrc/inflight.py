@@ -77,7 +77,7 @@ class InflightTable:
     __slots__ = (
         "_acked_index", "_base_ns", "_freed", "_lag_ns", "_latest", "_lost_heap", "_mtu", "_now_ns", "_order",
         "_originals", "_patience", "_psn_next", "_records", "_reorder_packets", "_retry_linear", "_rto_ns", "_slow",
-        "_stamped", "_stats", "_way", "acked_sent_ns", "by_psn", "cack", "doubts", "lost", "peak", "windows",
+        "_stamped", "_stats", "_take", "_way", "acked_sent_ns", "by_psn", "cack", "doubts", "lost", "peak", "windows",
     )  # fmt: skip
 
     def __init__(
@@ -105,6 +105,7 @@ class InflightTable:
         self.cack = psn_first - 1
         """Everything up to here has been acknowledged."""
         self.by_psn: dict[int, Sent] = {}  # PSN -> its last transmission
+        self._take = self.by_psn.pop  # bound once: compiled code would look it up for each packet
         self.peak = 0
         """The most PSNs in flight when an acknowledgement came."""
         self.lost = 0  # PSNs judged lost and not yet sent again
@@ -151,14 +152,14 @@ class InflightTable:
         """
         self._now_ns = now
         self._records.earliest_ns = NEVER
-        by_psn = self.by_psn
+        by_psn, take = self.by_psn, self._take
         # The table only grows between acknowledgements, so its peak is seen here.
         if len(by_psn) > self.peak:
             self.peak = len(by_psn)
         moved = cack - self.cack
         if moved > 0:
             for psn in range(self.cack + 1, cack + 1):
-                sent = by_psn.pop(psn, None)
+                sent = take(psn, None)
                 if sent is not None:
                     self._acked(sent)
             if sent is not None:
@@ -175,7 +176,7 @@ class InflightTable:
             while fresh:
                 low = fresh & -fresh
                 fresh ^= low
-                self._acked(by_psn.pop(first + low.bit_length()))
+                self._acked(take(first + low.bit_length()))
         self._patience.freed(now, self._records.known_ns - self._records.earliest_ns)
         if moved >= 0 and missing == len(by_psn):
             self._records.known_ns = now
@@ -194,8 +195,7 @@ class InflightTable:
 
     def set_timers(self, rto_ns: int, retry_linear: int) -> None:
         """Set the RTO, and how many retransmissions use it undoubled. Call it only while nothing is in flight."""
-        self._rto_ns = rto_ns
-        self._retry_linear = retry_linear
+        self._rto_ns, self._retry_linear = rto_ns, retry_linear
 
     def _acked(self, sent: Sent) -> None:
         """One PSN has arrived."""

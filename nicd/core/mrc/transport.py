@@ -30,6 +30,7 @@ from mrcfabric.wire.layout import (
     FLAG_A,
     FLAG_RTX,
     FLAG_TS,
+    INNER_OFFSET,
     NACK,
     OP_EV_PROBE,
     PROBE,
@@ -171,7 +172,7 @@ class MrcTransport(Transport):
             return stats.drop("no_carrier")
         view = _view(packet)
         # A trimmed packet has no ICRC.
-        if size >= 0 and not icrc_in_view_ok(view):
+        if size >= 0 and not icrc_in_view_ok(view, INNER_OFFSET):
             return stats.drop("icrc")
         if dest_qp == ENDPOINT_QP:
             if opcode == WRITE_ONLY:

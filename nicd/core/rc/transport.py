@@ -15,7 +15,7 @@ from mrcfabric.units import Buffer, Instant
 from mrcfabric.wire.layout import ICRC_SIZE, IPV6_SIZE, PSN_MASK, QPN_MAX, QPN_MIN, RETH_SIZE, UDP_SIZE
 from mrcfabric.wire.lrh import lrh_sums_ok
 from mrcfabric.wire.lrh_rc import LRH_PEEK_REASONS, LrhPeeker
-from mrcfabric.wire.roce import rc_icrc_ok, rc_peeker, read_rc_aeth, read_selective_aeth
+from mrcfabric.wire.roce import RcPeeker, rc_icrc_ok, read_rc_aeth, read_selective_aeth
 from mrcfabric.wire.roce_layout import CNP, KIND_ACK, KIND_NAK, KIND_RNR, RC_ACK, RC_WRITE_ONLY_IMM, SYNDROME_KIND_SHIFT
 from nicd.core.board import Board
 from nicd.core.commands import ConnectQp, CreateQp, DestroyQp, ModifyQp, PostWrite
@@ -60,6 +60,8 @@ class RcTransport(Transport):
             self._figures = dcqcn_figures(config.settings, config.ports[0].rate_bps)
         self._selective = config.settings.rc_recovery == "selective"
         self._peek: Callable[[Buffer], tuple[Any, ...]]
+        self._peeker: RcPeeker | None = None
+        """What `_peek` asks on IPv6; None: not there. To call its method takes less than to call an object."""
         if config.settings.rc_path == "lid":
             check_lids(config.paths.nics, config.settings.lid_lmc)
             own = base_lid(config.index, config.settings.lid_lmc)
@@ -68,7 +70,8 @@ class RcTransport(Transport):
                 board.stats.drops.setdefault(reason, 0)
             self._sums_ok = lrh_sums_ok
         else:
-            self._peek = rc_peeker(config.address, selective=self._selective, options=config.options)
+            self._peeker = RcPeeker(config.address, selective=self._selective, options=config.options)
+            self._peek = self._peeker.peek
             self._sums_ok = rc_icrc_ok
         self.commands = {
             CreateQp: self._create_qp,
@@ -95,7 +98,12 @@ class RcTransport(Transport):
     def receive(self, now: Instant, port: int, packet: Buffer) -> str:
         """Check a packet from a port and hand it to its QP. Returns what became of it, as the base class has it."""
         stats = self.board.stats
-        reason, traffic_class, opcode, qpn, psn, flags, start, size, source, migrated = self._peek(packet)
+        peeker = self._peeker
+        source: Any  # an address, or a LID
+        if peeker is not None:
+            reason, traffic_class, opcode, qpn, psn, flags, start, size, source, migrated = peeker.peek(packet)
+        else:
+            reason, traffic_class, opcode, qpn, psn, flags, start, size, source, migrated = self._peek(packet)
         if reason is not None:
             return stats.drop(reason)
         if not self.board.ports.carrier >> port & 1:

@@ -58,6 +58,25 @@ def test_any_other_flipped_bit_is_noticed(position: int, payload: bytes) -> None
     assert icrc.icrc_ok(packet) == bool(masked)
 
 
+@pytest.mark.spec("IBTA", "A17")
+@given(
+    word=st.integers(0, (1 << 28) - 1), hop_limit=st.integers(0, 255), checksum=st.sampled_from((0, 0, 1, 0xFFFF)),
+    fifth=st.sampled_from((0, 0, 0x40, 0xFF)), payload=st.binary(max_size=40),
+)  # fmt: skip
+def test_what_may_change_in_flight_may_be_anything(
+    word: int, hop_limit: int, checksum: int, fifth: int, payload: bytes
+) -> None:
+    packet = data_packet(0xC7, payload)
+    packet[40:44] = (6 << 28 | word).to_bytes(4, "big")
+    packet[47], packet[92] = hop_limit, fifth
+    packet[86:88] = checksum.to_bytes(2, "big")
+    assert icrc.icrc_ok(packet)
+    assert icrc.icrc_from_ok(packet[40:], 0)
+    packet[-5] ^= 1
+    assert not icrc.icrc_ok(packet)
+    assert not icrc.icrc_from_ok(packet[40:], 0)
+
+
 def test_seal_writes_what_icrc_ok_wants() -> None:
     packet = bytearray(golden.SACK[:-4] + b"\0\0\0\0")
     icrc.seal(packet)

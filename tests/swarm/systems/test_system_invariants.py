@@ -146,7 +146,7 @@ def shortens_packets(patch: Patch) -> None:
             port, packet = self._forwarding.route(at_ns, in_port, packet)
             egress = self.egress[port]
             egress.offer(at_ns, packet[:-4], 0, out)
-            self._busy[egress] = None
+            self._visit(egress)
 
         return mistaken
 
