@@ -131,8 +131,8 @@ async def test_scripted_commands_come_at_their_instants() -> None:
 
 
 async def test_a_wrong_script_is_the_operators_mistake() -> None:
-    with pytest.raises(ConfigError, match=r"p0-t0-0: commands\[0\]: no command is called set_carrier"):
-        async with daemons({NODE: build}, {"commands": [{"at_ns": 5, "op": "set_carrier"}]}):
+    with pytest.raises(ConfigError, match=r"p0-t0-0: commands\[0\]: no command is called set_altitude"):
+        async with daemons({NODE: build}, {"commands": [{"at_ns": 5, "op": "set_altitude"}]}):
             raise AssertionError("it must not start")
 
 

@@ -121,7 +121,7 @@ def test_each_packet_has_what_happened_to_it_and_not_to_the_next() -> None:
     egress.offer(600, packet(2), DATA, out)
     egress.run(10_000, out)
     assert [one["touched"] for one in told(witness, "carry")] == [["corrupted", "duplicated", "delayed"], ["reordered"]]
-    assert egress.touched == {"corrupted": 1, "duplicated": 1, "reordered": 1, "delayed": 1}
+    assert egress.touched == {"corrupted": 1, "duplicated": 1, "reordered": 1, "delayed": 1, "retried": 0}
 
 
 OFFERS = st.lists(st.tuples(st.integers(0, 900), st.integers(0, 1), st.sampled_from([200, 400, 700])), max_size=30)
