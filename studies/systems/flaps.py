@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from mrcfabric.rng import Rng
 from mrcfabric.units import NS_PER_MS, NS_PER_S
+from nicd.programs.record import LATENCIES_MAX
 from orchestrator.measures.measure import Question
 from orchestrator.measures.measures import MEASURES
 from orchestrator.measures.recording import Recording
@@ -41,6 +42,9 @@ EVERY_S: Final = 480
 """From one flap of a link to its next, on average. A penalty of 1,000 a flap that halves in 900 s then stands at
 1,000 x 900 / (ln 2 x 480) = 2,700 on average, so that routes are suppressed, and used again when flaps pause."""
 DARK_S: Final = 2
+GAP_MS: Final = 1_800
+"""A pair's pause between two messages. It has a message under way or to come in every dark time, and no more messages
+in an hour than ranks keep the latencies of (`LATENCIES_MAX`): the longest of all is the longest."""
 _RC_TIMEOUT: Final = 18
 """NCCL's default (NCCL_IB_TIMEOUT) from 2.14 to 2.22: 1.07 s. With 134 ms, seven retries last about
 as long as BFD takes to see a dark link, so that QPs fail and the work ends early."""
@@ -50,7 +54,7 @@ _FLAPPING_LINKS: Final = tuple(f"p0-t0-{t0}~p0-t1-{t1}" for t0 in (0, 1) for t1 
 """Three of the four up-links of both T0s: one way is left when damping suppresses all the others."""
 _FLAPPING: Final = """
 workload:
-  - {{name: pairs, kind: p2p, ranks: [h000, h002, h001, h003], message_bytes: 4KiB, window: 1, gap: 100ms,
+  - {{name: pairs, kind: p2p, ranks: [h000, h002, h001, h003], message_bytes: 4KiB, window: 1, gap: {gap}ms,
      for: {work}s}}
 seed: {seed}
 method:
@@ -147,11 +151,12 @@ def measure_flaps(point: Flapping) -> Sequence[Finding]:
         f'selector: {{links: "{link}"}}}}'
         for number, (at_s, link) in enumerate(flaps)
     ]
-    work = _FLAPPING.format(seed=point.seed, work=point.length_s - 1)
+    work = _FLAPPING.format(seed=point.seed, work=point.length_s - 1, gap=GAP_MS)
     recording, backend = _recorded(
         _fabric(side, 2, f"{point.length_s + 10}s", "10s", _RC_TIMEOUT) + work + "\n".join(entries) + "\n"
     )
     ranks = recording.programs[0].ranks
+    assert all(len(rank.latencies) < LATENCIES_MAX for rank in ranks), "none was thinned out"
     waits = sorted(latency_ns for rank in ranks for _, _, latency_ns in rank.latencies)
     usual_ns = waits[len(waits) // 2]
     late_s = sum(max(0, wait - 2 * usual_ns) for wait in waits) / NS_PER_S
@@ -240,7 +245,15 @@ def measure_amplifier(side: Side) -> Sequence[Finding]:
     for (name, span), share in zip(spans, shares, strict=True):
         found.append(seen(f"{side.name}: goodput {name}, share of line", share))
         found.append(seen(f"{side.name}: sent again {name}, KB", _resent(recording, span) / 1000, 0))
+        lost = sum(one.value or 0 for one in MEASURES["bytes_lost"].take(Question(recording, (), (span,))))
+        found.append(seen(f"{side.name}: packets lost in the fabric {name}", lost / recording.topology.mtu_bytes, 0))
+        found.append(seen(f"{side.name}: probes sent {name}", _probes(recording, span), 0))
     return found
+
+
+def _probes(recording: Recording, span: Interval) -> int:
+    begin, end = (min(recording.looks, key=lambda look: abs(look.at_ns - at_ns)) for at_ns in span)
+    return sum(end.nics[name].counts["probes_sent"] - nic.counts["probes_sent"] for name, nic in begin.nics.items())
 
 
 def _resent(recording: Recording, span: Interval) -> float:
@@ -254,7 +267,7 @@ ROWS: Final = (
         "MRC: no message waits longer than 20 times the usual; routing: up to the detector's time and RC's time-out",
         "arXiv 2605.04333, figure 5; FRR's timers; RFC 2439",
         "a bound for MRC; the others are shown",
-        "an hour of fabric time on ports of 100 Mb/s. Two pairs exchange 4 KB and pause for 100 ms, over four up-links "
+        "an hour of fabric time on ports of 100 Mb/s. Two pairs exchange 4 KB and pause for 1.8 s, over four up-links "
         f"a T0. Three up-links of either T0 flap: each goes dark for {DARK_S} s, once in {EVERY_S} s on average, at "
         "random times of each seed. Damping as published: half-life 15 min, suppress above 2,000, reuse below 750. "
         "RC's time-out is 1.07 s (NCCL's default from 2.14 to 2.22). Packets lost are those that NICs judged lost; "
@@ -272,7 +285,8 @@ ROWS: Final = (
         "D1, 'failure amplifier'",
         "5 % for MRC; the others are shown",
         "four pairs send at line rate over four up-links, one goes dark and BGP sees the carrier go. Before: 400 ms; "
-        "after: from 400 ms after the failure on, when routes have converged",
+        "after: from 400 ms after the failure on, when routes have converged. What MRC loses then is "
+        "probes: it probes retired EVs, which the dark link swallows, and no message waits for them",
         J3,
         measure_amplifier,
         exact=False,
