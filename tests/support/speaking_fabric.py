@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mrcfabric.impairment import Impairment
-from mrcfabric.node import Input, Rank, Transmit
+from mrcfabric.node import Input, Node, Rank, Transmit
 from mrcfabric.sim.simulator import Simulator
 from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
@@ -67,7 +67,7 @@ class SpeakingFabric:
         }
         names = [name for name in topology.node_names() if name not in self.switches]
         self.nics = [Nic(name, topology.ports(name)[0].delay_ns) for name in names]
-        nodes = {**self.switches, **{nic.name: nic for nic in self.nics}}
+        nodes: dict[str, Node] = {**self.switches, **{nic.name: nic for nic in self.nics}}
         links = {(name, end.port): (end.peer, end.peer_port) for name in nodes for end in topology.ports(name)}
         self.events: list[tuple[str, Any]] = []
         self.sim = Simulator(
