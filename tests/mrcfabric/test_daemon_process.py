@@ -314,8 +314,9 @@ def test_a_metrics_address_in_use(started: Started) -> None:
     """A metrics address in use ends the daemon with one line too, though it is found only while serving."""
     table = tables()[NODE]
     first = started.start(table, "--metrics-listen", f"127.0.0.1:{table['control'][1]}")
-    port = f"{table['control'][1]:04X}"
-    eventually_blocking(lambda: f":{port} " in Path("/proc/net/tcp").read_text(), WAIT_S)
+    # Listening: another test may have a connection of this number.
+    listening = f"0100007F:{table['control'][1]:04X} 00000000:0000 0A"
+    eventually_blocking(lambda: listening in Path("/proc/net/tcp").read_text(), WAIT_S)
     other = tables()["h000"]
     assert "metrics 127.0.0.1" in said(started.start(other, "--metrics-listen", f"127.0.0.1:{table['control'][1]}"))
     first.terminate()
