@@ -69,7 +69,8 @@ RoCE; shares of the line compare with those of MRC above. The system is `roce` (
 those that are published for 25 Gb/s, unless the row says otherwise. Where DCQCN acts, a second of the timetable is a
 millisecond, because its timers do not shrink with a fabric.
 
-The paper has no figure of UET or InfiniBand, so this page has no row of them: [SYSTEMS.md](SYSTEMS.md) sets them beside MRC.
+The paper has no figure of UET or InfiniBand, so this page has no row of them. [SYSTEMS.md](SYSTEMS.md) sets them beside
+MRC.
 
 | Source | Published | Scenario | Ours | Over seeds | MRC on the same links | Why they differ, where they do |
 |---|---|---|---|---|---|---|
