@@ -74,10 +74,12 @@ class Bench:
     def log(self, life: int) -> Path:
         return self.folder / f"{life}.log"
 
-    async def both(self) -> None:
-        """Two switches in it, in lives 1 and 2, and time runs."""
+    async def both(self, crash_ns: int = 0) -> None:
+        """Two switches in it, in lives 1 and 2, and time runs; T1 was told before to crash at `crash_ns`, if any."""
         self.join((1, self.table(T0)), (2, self.table(T1)))
         await eventually(lambda: self.alive(T0) and self.alive(T1), WAIT_S)
+        if crash_ns:
+            assert await self.ask(T1, "crash", at_ns=crash_ns) == {"at_ns": crash_ns}
         self.wake()
 
     def wake(self) -> None:
@@ -128,8 +130,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
 
 
 async def test_a_crash_takes_one_daemon_at_its_instant_and_no_other(bench: Bench) -> None:
-    await bench.both()
-    assert await bench.ask(T1, "crash", at_ns=CRASH_NS) == {"at_ns": CRASH_NS}
+    await bench.both(CRASH_NS)
     assert await bench.heard() == {"life": 2, "status": KILLED}
     # The page is as a killed process leaves it: alive, at the instant of the crash.
     assert bench.alive(T1)
@@ -142,8 +143,7 @@ async def test_a_crash_takes_one_daemon_at_its_instant_and_no_other(bench: Bench
 
 
 async def test_what_died_comes_back_with_another_life(bench: Bench) -> None:
-    await bench.both()
-    await bench.ask(T1, "crash", at_ns=CRASH_NS)
+    await bench.both(CRASH_NS)
     await bench.heard()
     start_ns = 2 * CRASH_NS
     bench.page.mark_booting(bench.slot(T1), start_ns - 10_000)
