@@ -266,6 +266,7 @@ class Daemon:
             "pid": os.getpid(),
             "alone": self.alone,
             "now_ns": self.drive.now_ns,
+            "commands_taken": self.drive.commands_taken,
             "next_timeout_ns": self.core.next_timeout(),
             "last_event": self._ring.last,
             "cpu_ns": time.process_time_ns(),

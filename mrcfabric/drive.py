@@ -112,7 +112,8 @@ class Drive:
         self._held: list[Input] = []
         """Frames are plain tuples of the same: they are made and sorted in less time."""
         self._soon: list[Any] = []
-        self._commands = 0
+        self.commands_taken = 0
+        """How many commands it was given in this life, those that wait for their instant among them."""
         self._scripted: set[int] = set()
         """Held commands, by sequence, that do not keep fabric time running."""
         page = turns.page
@@ -158,7 +159,7 @@ class Drive:
         The end of a fault that somebody has already healed is such a command: it must not keep a fabric awake.
         """
         self.command(command, at_ns)
-        self._scripted.add(self._commands)
+        self._scripted.add(self.commands_taken)
 
     def stay_awake(self, until: Instant) -> None:
         """Keep fabric time running until `until`, because something outside the core waits for that instant."""
@@ -340,8 +341,8 @@ class Drive:
         inputs.sort()
 
     def _hold_command(self, command: Any, at_ns: Instant) -> None:
-        self._commands += 1
-        self._held.append(Input(at_ns, Rank.COMMAND, 0, self._commands, command))
+        self.commands_taken += 1
+        self._held.append(Input(at_ns, Rank.COMMAND, 0, self.commands_taken, command))
 
     def _publish(self, until: Instant) -> None:
         """Send; then write counts, pending work and horizon into the page; then ring those who wait for it."""

@@ -21,7 +21,7 @@ from orchestrator.faults.fault import Fault, once
 from orchestrator.hosts.placement.layout import Pack
 from orchestrator.sim.fabric import SimulatedFabric
 from tests.orchestrator.running import DEADLINE_S, SMALL, T0, T1, healed, is_gone, pids_of
-from tests.support.scripts import permutation
+from tests.support.scripts import given, permutation
 from tests.support.wait import eventually
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
@@ -47,14 +47,10 @@ async def real(run_dir: Path, pack: Pack, cores: int, monkeypatch: pytest.Monkey
     """The traces of the daemons that live at the end."""
     monkeypatch.setattr("os.sched_getaffinity", lambda _pid: set(range(cores)))
     async with Fabric.launch(FABRIC, run_dir, pack=pack, trace=True, limit_ns=0) as fabric:
-        told = [
-            asyncio.ensure_future(fabric.command(step.node, step.op, step.args, step.at_ns, timeout_s=60))
-            for step in script()
-        ]
+        told = await given(fabric, script())
         for fault in FAULTS:
             await fabric.inject(fault)
         await fabric.call("h002", "slow", {"windows": [[DIES_NS, RETURNS_NS, 300_000]]})
-        await asyncio.gather(*(fabric.call(name, "status") for name in FABRIC.node_names()))  # all have been told
         await fabric.limit(END_NS)
         for one in asyncio.as_completed(told):
             with suppress(RefusedError):  # whoever dies answers nobody

@@ -15,16 +15,15 @@ from mrcfabric.topology import Topology
 from orchestrator.fabric import Fabric
 from orchestrator.faults.fault import once
 from orchestrator.sim.fabric import SimulatedFabric
-from tests.support.scripts import permutation
+from tests.support.scripts import TOLD_NS, Step, given, permutation
 from tests.support.wait import eventually
 
 pytestmark = pytest.mark.integration
 
 SMALL: Final = Topology(name="same-effects", planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=1, evs_per_qp=16,
-                        reserve_evs_per_qp=8, dilation=10_000)  # fmt: skip
+                        reserve_evs_per_qp=8)  # fmt: skip
 SIZE: Final = 1 << 19
 BEGIN_NS: Final = 300_000
-"""After the commands have reached their daemons."""
 BREAK_NS, HEAL_NS = BEGIN_NS + 1_000, BEGIN_NS + 90_000
 CRASH: Final = once("switch_reboot", "p0-t1-1", at_ns=BEGIN_NS + 15_000, until_ns=BEGIN_NS + 35_000)
 END_NS: Final = BEGIN_NS + 100_000
@@ -33,6 +32,7 @@ IMPAIRED: Final = {
     ("h000", 1): Impairment(corruption_ppm=50_000, rate_bps=40_000_000_000),
     ("h001", 0): Impairment(reordering_ppm=200_000, reordering_ns=3_000),
     ("p0-t0-0", 1): Impairment(loss_ppm=50_000, loss_burst_packets=4),
+    ("p0-t0-1", 0): Impairment(retry_ppm=100_000, retry_ns=900),
     # Towards the switch that crashes.
     ("p0-t0-0", 2): Impairment(delay_ns=30_000, delay_ppm=500_000),
     ("p0-t0-1", 2): Impairment(delay_ns=15_000, jitter_ns=10_000),
@@ -41,24 +41,23 @@ IMPAIRED: Final = {
 }
 
 
-def script() -> list[tuple[str, str, dict[str, Any], int]]:
-    found = [(step.node, step.op, dict(step.args), step.at_ns) for step in permutation(
-        SMALL, shift=1, size=SIZE, pieces=4, start_ns=BEGIN_NS
-    )]  # fmt: skip
+def script() -> list[Step]:
+    found = permutation(SMALL, shift=1, size=SIZE, pieces=4, start_ns=BEGIN_NS)
     for (node, port), impairment in IMPAIRED.items():
         for at_ns, settings in ((BREAK_NS, impairment.settings()), (HEAL_NS, {})):
-            found.append((node, "set_impairment", {"port": port, "impairment": settings}, at_ns))
-    found += [("p1-t1-1", "set_forwarding", {"on": on}, HEAL_NS - 30_000 + 10_000 * on) for on in (False, True)]
-    found += [("p1-t0-1", "set_ecn", {"on": None, "min_bytes": 0, "max_bytes": 0}, BREAK_NS)]
+            found.append(Step(at_ns, node, "set_impairment", {"port": port, "impairment": settings}))
+    found += [Step(HEAL_NS - 30_000 + 10_000 * on, "p1-t1-1", "set_forwarding", {"on": on}) for on in (False, True)]
+    found += [Step(BREAK_NS, "p1-t0-1", "set_ecn", {"on": None, "min_bytes": 0, "max_bytes": 0})]
     return found
 
 
 async def real(run_dir: Path) -> dict[str, Any]:
     """The traces of the daemons, and their fidelity."""
-    async with Fabric.launch(SMALL, run_dir, trace=True) as fabric:
-        told = [asyncio.ensure_future(fabric.command(*step, timeout_s=60)) for step in script()]
+    async with Fabric.launch(SMALL, run_dir, trace=True, limit_ns=TOLD_NS) as fabric:
+        told = await given(fabric, script())
         await fabric.inject(CRASH)
         await fabric.call("p1-t0-0", "cut_control", {"windows": [[BREAK_NS - 1, END_NS]]})
+        await fabric.limit(None)
         await asyncio.gather(*told)
         await eventually(lambda: fabric.now_ns() > END_NS, deadline_s=60)
         await eventually(lambda: fabric.time.state == "sleep", deadline_s=60)
@@ -70,7 +69,7 @@ async def real(run_dir: Path) -> dict[str, Any]:
 def virtual(until: int) -> SimulatedFabric:
     fabric = SimulatedFabric(SMALL, keep=0)
     for step in script():
-        fabric.command(*step)
+        fabric.command(step.node, step.op, step.args, step.at_ns)
     fabric.inject(CRASH)
     fabric.run(until)
     return fabric

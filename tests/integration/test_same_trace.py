@@ -23,15 +23,14 @@ from orchestrator.fabric import Fabric
 from orchestrator.faults.fault import once
 from orchestrator.hosts.cluster import Cluster
 from orchestrator.sim.fabric import SimulatedFabric
-from tests.support.scripts import permutation
+from tests.support.scripts import TOLD_NS, given, permutation
 from tests.support.wait import eventually
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 SMALL = Topology(name="same-trace", planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=2, evs_per_qp=16,
-                 reserve_evs_per_qp=8, dilation=10_000)  # fmt: skip
+                 reserve_evs_per_qp=8)  # fmt: skip
 BEGIN_NS = 300_000
-"""After the commands have reached their daemons."""
 CRASH_NS = BEGIN_NS + 40_000
 RETURN_NS = CRASH_NS + 300_000
 CUT_NS, HEAL_NS = BEGIN_NS + 60_000, BEGIN_NS + 350_000
@@ -70,13 +69,11 @@ def burning_cpus() -> Iterator[None]:
 
 async def real(run_dir: Path, cluster: Cluster | None = None, topology: Topology = SMALL) -> dict[str, Any]:
     """The traces of the daemons, and their fidelity."""
-    async with Fabric.launch(topology, run_dir, cluster=cluster, trace=True) as fabric:
-        told = [
-            asyncio.ensure_future(fabric.command(step.node, step.op, step.args, step.at_ns, timeout_s=60))
-            for step in script()
-        ]
+    async with Fabric.launch(topology, run_dir, cluster=cluster, trace=True, limit_ns=TOLD_NS) as fabric:
+        told = await given(fabric, script())
         for fault in FAULTS:
             await fabric.inject(fault)
+        await fabric.limit(None)
         await asyncio.gather(*told)
         await eventually(lambda: fabric.now_ns() > END_NS, deadline_s=90)
         await eventually(lambda: fabric.time.state == "sleep", deadline_s=60)

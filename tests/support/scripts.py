@@ -1,9 +1,17 @@
 """Scripted workloads: explicit QP numbers, regions and instants, so that both drivers can be given the same."""
 
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from mrcfabric.topology import Topology
+from orchestrator.fabric import Fabric
+from tests.support.wait import eventually_true
 
+TOLD_NS = 1_000
+"""Launched with this limit, a fabric stands before any script that begins later: `given` tells it to the daemons."""
+TOLD_WALL_S = 60.0
 SOURCE_VA = 0x1000
 TARGET_VA = 1 << 32
 R_KEY = 0xBEEF
@@ -18,6 +26,21 @@ class Step(NamedTuple):
     node: str
     op: str
     args: dict[str, Any]
+
+
+async def given(fabric: Fabric, steps: Sequence[Step]) -> list["asyncio.Future[Any]"]:
+    """Tell the daemons; returns when each has its commands, with what becomes their results once time goes on."""
+    results = [
+        asyncio.ensure_future(fabric.command(step.node, step.op, step.args, step.at_ns, timeout_s=TOLD_WALL_S))
+        for step in steps
+    ]
+    for node, count in Counter(step.node for step in steps).items():
+
+        async def has_all(node: str = node, count: int = count) -> bool:
+            return int((await fabric.call(node, "status"))["commands_taken"]) >= count
+
+        await eventually_true(has_all, TOLD_WALL_S)
+    return results
 
 
 def permutation(topology: Topology, shift: int, size: int, pieces: int, start_ns: int = 1_000) -> list[Step]:

@@ -14,12 +14,12 @@ from orchestrator.fabric import Fabric
 from orchestrator.faults.fault import once
 from orchestrator.sim.fabric import SimulatedFabric
 from orchestrator.tracing.follower import NEXT_PSNS, Follower, choice_of, chosen_psns
-from tests.support.scripts import permutation
+from tests.support.scripts import TOLD_NS, given, permutation
 from tests.support.tracing import told
 from tests.support.wait import eventually
 
 REAL = Topology(name="followed-udp", planes=2, t0_per_plane=2, t1_per_plane=1, nics_per_t0=1, evs_per_qp=16,
-                reserve_evs_per_qp=8, dilation=10_000)  # fmt: skip
+                reserve_evs_per_qp=8)  # fmt: skip
 BEGIN_NS = 400_000
 FAULT = once("loss", "p0-t0-0~p0-t1-0", at_ns=BEGIN_NS + 2_000, until_ns=BEGIN_NS + 150_000, share_ppm=300_000)
 SCRIPT = permutation(REAL, shift=1, size=1 << 17, pieces=4, start_ns=BEGIN_NS)
@@ -61,17 +61,15 @@ def virtual(until: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 @pytest.mark.integration
 @pytest.mark.slow
 async def test_real_udp_tells_the_stories_of_virtual_time(tmp_path: Path) -> None:
-    async with Fabric.launch(REAL, tmp_path / "run", trace=True) as fabric:
+    async with Fabric.launch(REAL, tmp_path / "run", trace=True, limit_ns=TOLD_NS) as fabric:
         follower = Follower(fabric, Choice(), PACKETS, wall_s=60)
         following = asyncio.create_task(follower.follow())
         await eventually(lambda: follower.ready, deadline_s=20)
         with pytest.raises(RefusedError, match="one trace at a time"):
             await Follower(fabric, Choice(), 1, wall_s=1).follow()
-        orders = [
-            asyncio.ensure_future(fabric.command(step.node, step.op, step.args, step.at_ns, timeout_s=60))
-            for step in SCRIPT
-        ]
+        orders = await given(fabric, SCRIPT)
         await fabric.inject(FAULT)
+        await fabric.limit(None)
         await asyncio.gather(*orders)
         journeys = await following
         await eventually(lambda: fabric.time.state == "sleep", deadline_s=60)

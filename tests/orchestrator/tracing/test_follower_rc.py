@@ -20,12 +20,12 @@ from orchestrator.faults.fault import once
 from orchestrator.sim.fabric import SimulatedFabric
 from orchestrator.tracing.follower import Follower, choice_of
 from orchestrator.tracing.journey import Hop, Journey
-from tests.support.scripts import incast
+from tests.support.scripts import TOLD_NS, given, incast
 from tests.support.tracing import PAUSING, told
 from tests.support.wait import eventually, eventually_true
 
 REAL = Topology.from_dict(
-    {**PAUSING.to_dict(), "name": "followed-roce", "t1_per_plane": 2, "nics_per_t0": 2, "dilation": 10_000,
+    {**PAUSING.to_dict(), "name": "followed-roce", "t1_per_plane": 2, "nics_per_t0": 2,
      "switch": {**PAUSING.switch, "pfc_xoff_bytes": 20_000}}
 )  # fmt: skip
 BEGIN_NS = 400_000
@@ -103,17 +103,15 @@ def check_hops(journeys: list[Journey], heard: list[Heard]) -> None:
 @pytest.mark.integration
 @pytest.mark.slow
 async def test_real_udp_tells_the_stories_of_virtual_time_and_of_the_capture(tmp_path: Path) -> None:
-    async with Fabric.launch(REAL, tmp_path / "run", trace=True) as fabric:
+    async with Fabric.launch(REAL, tmp_path / "run", trace=True, limit_ns=TOLD_NS) as fabric:
         taps = FabricTaps(fabric, WIRES, PacketFilter(), 256)
         await taps.begin()
         follower = Follower(fabric, Choice(), PACKETS, wall_s=60)
         following = asyncio.create_task(follower.follow())
         await eventually(lambda: follower.ready, deadline_s=20)
-        orders = [
-            asyncio.ensure_future(fabric.command(step.node, step.op, step.args, step.at_ns, timeout_s=60))
-            for step in SCRIPT
-        ]
+        orders = await given(fabric, SCRIPT)
         await fabric.inject(FAULT)
+        await fabric.limit(None)
         await asyncio.gather(*orders)
         journeys = await following
         await eventually(lambda: fabric.time.state == "sleep", deadline_s=60)
