@@ -329,9 +329,7 @@ class Daemon:
         if not self.alone:
             raise RefusedError("this process carries other nodes too; crash one in a process of its own")
         at_ns = instant_of(args, "at_ns")
-        at_ns = self.drive.now_ns if at_ns is None else max(at_ns, self.drive.now_ns)
-        if args.get("never") is True:
-            at_ns = NEVER
+        at_ns = NEVER if args.get("never") is True else max(at_ns or 0, self.drive.now_ns)
         self.drive.crash_at(at_ns)
         return {"at_ns": at_ns}
 

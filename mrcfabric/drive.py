@@ -112,8 +112,7 @@ class Drive:
         self._held: list[Input] = []
         """Frames are plain tuples of the same: they are made and sorted in less time."""
         self._soon: list[Any] = []
-        self.commands_taken = 0
-        """How many commands it was given in this life, those that wait for their instant among them."""
+        self.commands_taken = 0  # in this life, those that wait for their instant among them
         self._scripted: set[int] = set()
         """Held commands, by sequence, that do not keep fabric time running."""
         page = turns.page

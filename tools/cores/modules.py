@@ -21,7 +21,7 @@ FOLDERS: Final[dict[str, str]] = {
         """,
     "nicd/core": """
         board class_ports credit_holder credit_ports ev_state lag memory message nic onchip pause_sender pause_watch
-        ports qp_state scheduler stamps stats timers transport transports widths
+        ports qp_state queue_pair scheduler stamps stats timers transport transports widths
         """,
     "nicd/core/congestion": "lateness nscc nscc_constants open_window plane_windows ways_back window",
     "nicd/core/mrc": """

@@ -1,13 +1,12 @@
 """A queue pair: its state, its peer, and the parts that do the work.
 
-Owns the wiring of requestor, responder, EV profile and prober. Each of these has its own module; `qp_state` has the
-states.
+Owns the wiring of requestor, responder, EV profile and prober. Each of these has its own module; `queue_pair` has the
+life of a QP, which is the same for all transports.
 MRC 1.0 section 3: RESET -> INIT -> RTR -> RTS -> ERROR; RTR receives, RTS sends too.
 """
 
 from functools import partial
 
-from mrcfabric.errors import RefusedError
 from mrcfabric.rng import Rng
 from mrcfabric.units import Instant
 from mrcfabric.wire.layout import (
@@ -23,7 +22,8 @@ from mrcfabric.wire.templates import ControlTemplate, DataTemplate
 from mrcfabric.wire.usid import CONTAINER_SIZE
 from nicd.core.commands import ConnectQp, ModifyQp, PostWrite
 from nicd.core.ev_state import EvTrigger
-from nicd.core.events import STATUS_FLUSHED, QpChange
+from nicd.core.events import STATUS_FLUSHED
+from nicd.core.memory import Region
 from nicd.core.mrc.board import MrcBoard
 from nicd.core.mrc.ev_deck import PlaneDeck, TimedDeck
 from nicd.core.mrc.ev_profile import EvProfile
@@ -37,95 +37,9 @@ from nicd.core.mrc.recovery import QpLink
 from nicd.core.mrc.requestor import Requestor
 from nicd.core.mrc.responder import RCVD_MASK, RCVD_SHIFT, Responder
 from nicd.core.mrc.skip_timer import SkipTimer
-from nicd.core.qp_state import NEXT_STATES, QpState
+from nicd.core.qp_state import QpState
+from nicd.core.queue_pair import QueuePair
 from nicd.core.stamps import since_ns
-from nicd.core.timers import Timer
-
-
-class Qp:
-    """One QP. `link` is None until it is connected."""
-
-    __slots__ = ("_board", "_setup", "hints", "link", "offer", "profile", "qpn", "reason", "state")
-
-    def __init__(self, board: MrcBoard, qpn: int, now: Instant, profile: Profile, offer: Offer, hints: Hints) -> None:
-        self._board = board
-        self.offer = offer
-        """The limits that we grant the peer."""
-        self.hints = hints
-        self._setup = Timer(board.timers, self._setup_over)
-        self.qpn = qpn
-        # MRC 1.0 6: tied to exactly one profile, from INIT on.
-        self.profile = profile
-        self.state = QpState.RESET
-        self.reason = ""
-        """Why the last state was entered."""
-        self.link: Link | None = None
-        self.enter(now, QpState.INIT, "created")
-
-    def enter(self, now: Instant, state: QpState, reason: str) -> None:
-        """Change state. RefusedError when the table does not allow it."""
-        if state not in NEXT_STATES[self.state]:
-            what = f"QP {self.qpn} cannot go from {self.state.name.lower()} to {state.name.lower()}"
-            raise RefusedError(what)
-        self._board.tell(QpChange(now, self.qpn, self.state.name.lower(), state.name.lower(), reason))
-        self.state = state
-        self.reason = reason
-        timeout_ns = self._board.settings.setup_timeout_ns
-        if timeout_ns and state < QpState.RTS:
-            self._setup.set(now + timeout_ns)
-        else:
-            self._setup.cancel()
-
-    def connect(self, now: Instant, request: ConnectQp, limits: Limits, peer: Peer) -> None:
-        """Learn the peer, move to RTR: from now on this QP receives."""
-        self.enter(now, QpState.RTR, "connected")
-        self.link = Link(self, self._board, request, limits, peer)
-
-    def start(self, now: Instant, request: ModifyQp) -> None:
-        """Move to RTS: from now on this QP sends too. RefusedError when it cannot, or for a timer out of bounds."""
-        timers = retry_timers(self._board.settings, request)
-        self.enter(now, QpState.RTS, "modified")
-        assert self.link is not None
-        self.link.requestor.set_timers(*timers)
-
-    def post(self, now: Instant, work: PostWrite) -> None:
-        """Take a WRITE. RefusedError when it cannot be done."""
-        if self.link is None or self.state != QpState.RTS:
-            raise RefusedError(f"QP {self.qpn} is in state {self.state.name.lower()}, not rts")
-        self.link.post(now, work)
-
-    def fail(self, now: Instant, status: str, reason: str) -> None:
-        """Go to ERROR: the oldest message ends with `status`, the others are flushed."""
-        if self.state == QpState.ERROR:
-            return
-        if self.state == QpState.INIT and self.link is None:
-            self.enter(now, QpState.ERROR, reason)
-            return
-        self.enter(now, QpState.ERROR, reason)
-        self._board.stats.qp_errors += 1
-        if self._board.host is not None:
-            self._board.host.qp_failed(now, self.qpn, reason)
-        if self.link is not None:
-            self.link.stop(now, status)
-
-    def forget(self, now: Instant) -> None:
-        """The QP is destroyed."""
-        self._setup.cancel()
-        if self.link is not None:
-            self.link.stop(now, STATUS_FLUSHED)
-
-    def record(self) -> dict[str, int | str]:
-        """One row of the table of QPs."""
-        row: dict[str, int | str] = {"qpn": self.qpn, "state": self.state.name.lower(), "reason": self.reason}
-        row |= {"offered_mpr": self.offer.mpr, "offered_wimm": self.offer.max_wimm, **self.hints._asdict()}
-        if self.link is not None:
-            row |= self.link.record()
-        return row
-
-    def _setup_over(self, now: Instant) -> None:
-        # A QP that only receives need not be RTS.
-        if self.link is None or self.link.responder.untouched:
-            self.fail(now, STATUS_FLUSHED, f"setup_timeout_in_{self.state.name.lower()}")
 
 
 def _no_word(now: Instant, plane: int, path: int, ev: int, outer: bytes) -> None:
@@ -141,13 +55,14 @@ class Link(QpLink):
         "requestor", "responder", "search", "windows",
     )  # fmt: skip
 
-    def __init__(self, qp: Qp, board: MrcBoard, request: ConnectQp, limits: Limits, peer: Peer) -> None:
+    def __init__(self, qp: "Qp", board: MrcBoard, request: ConnectQp, limits: Limits, peer: Peer) -> None:
         config = board.config
         settings = board.settings
         self._board = board
         self._qp = qp
         self.qpn = qp.qpn
         self.peer = peer
+        self.peer_index = peer.index
         self.windows = peer.windows
         self._port, self._ports_of, self._planes_of = peer.ports.port, peer.ports.ports_of, peer.ports.planes_of
         self._peer_qpn = request.peer_qpn
@@ -239,20 +154,16 @@ class Link(QpLink):
 
     # -- work
 
-    def post(self, now: Instant, work: PostWrite) -> None:
-        """Take a WRITE. RefusedError when it cannot be done."""
-        if not 0 < work.length < 1 << 32:
-            # MRC 1.0 section 3: a message has 1 to 2**32 - 1 bytes.
-            raise RefusedError(f"a message of {work.length} bytes; possible are 1 to 2**32 - 1")
-        if work.imm is not None and not 0 <= work.imm < 1 << 32:
-            raise RefusedError(f"{work.imm} is no immediate of 32 bits")
-        if not 0 <= work.r_key < 1 << 32 or not 0 <= work.remote_va <= (1 << 64) - work.length:
-            raise RefusedError("R_Key or remote address out of range")
-        limit = self._board.settings.work_requests_max
-        if self.requestor.unfinished >= limit:
-            raise RefusedError(f"QP {self.qpn} has {limit} unfinished messages")
-        region = self._board.memory.find(work.local_region)
-        self.requestor.post(now, work, region, region.read(work.local_va, work.length))
+    @property
+    def unfinished(self) -> int:
+        return self.requestor.unfinished
+
+    @property
+    def untouched(self) -> bool:
+        return self.responder.untouched
+
+    def take(self, now: Instant, work: PostWrite, region: Region, view: memoryview) -> None:
+        self.requestor.post(now, work, region, view)
         self._board.scheduler.wake(self)
 
     def on_sack(self, now: Instant, sack: tuple[int, ...], rtx: bool = False, port: int = -1) -> bool:
@@ -388,3 +299,34 @@ class Link(QpLink):
         packet = self._control.probe(profile.evs[index], profile.outer[index], probe_id, timestamp_of(now))
         self._board.ports.offer(now, self._port[plane], packet, False)
         return True
+
+
+class Qp(QueuePair[Link]):
+    """One QP, with its profile and its limits."""
+
+    __slots__ = ("_mrc", "hints", "offer", "profile")
+
+    def __init__(self, board: MrcBoard, qpn: int, now: Instant, profile: Profile, offer: Offer, hints: Hints) -> None:
+        super().__init__(board, qpn, now)
+        self._mrc = board
+        self.offer = offer
+        """The limits that we grant the peer."""
+        self.hints = hints
+        # MRC 1.0 6: tied to exactly one profile, from INIT on.
+        self.profile = profile
+
+    def connect(self, now: Instant, request: ConnectQp, limits: Limits, peer: Peer) -> None:
+        """Learn the peer, move to RTR: from now on this QP receives."""
+        self.enter(now, QpState.RTR, "connected")
+        self.link = Link(self, self._mrc, request, limits, peer)
+
+    def start(self, now: Instant, request: ModifyQp) -> None:
+        """Move to RTS: from now on this QP sends too. RefusedError when it cannot, or for a timer out of bounds."""
+        timers = retry_timers(self._board.settings, request)
+        self.enter(now, QpState.RTS, "modified")
+        assert self.link is not None
+        self.link.requestor.set_timers(*timers)
+
+    def record(self) -> dict[str, int | str]:
+        row = super().record()
+        return row | {"offered_mpr": self.offer.mpr, "offered_wimm": self.offer.max_wimm, **self.hints._asdict()}

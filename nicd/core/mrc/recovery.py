@@ -22,7 +22,7 @@ from nicd.core.mrc.doubts import Doubts
 from nicd.core.mrc.ev_profile import EvProfile
 from nicd.core.mrc.inflight import DOUBLINGS_MAX, INFLIGHT, InflightTable, Sent
 from nicd.core.mrc.limits import RETRY_EXPONENTIAL_MAX
-from nicd.core.scheduler import Sender
+from nicd.core.queue_pair import Connection
 from nicd.core.timers import Timer
 
 _SEVERAL: Final = 3
@@ -35,7 +35,7 @@ _ASKED: Final = ("trim", "nack")
 """Causes of a loss that a NACK told us: the plane works."""
 
 
-class QpLink(Sender):
+class QpLink(Connection):
     """What the parts of a QP call on the QP as a whole. A class, as `Sender`: compiled code calls it faster."""
 
     __slots__ = ("planes",)

@@ -6,13 +6,13 @@ Owns the wiring of requestor, responder, pace and ways; `nicd.core.qp_state` has
 
 from typing import Final
 
-from mrcfabric.errors import RefusedError
 from mrcfabric.units import Buffer, Instant
 from mrcfabric.wire.dscp import CE
 from nicd.core.board import Board
 from nicd.core.commands import ConnectQp, PostWrite
-from nicd.core.events import STATUS_FLUSHED, PathMigrated, QpChange
-from nicd.core.qp_state import NEXT_STATES, QpState
+from nicd.core.events import STATUS_FLUSHED, PathMigrated
+from nicd.core.memory import Region
+from nicd.core.queue_pair import Connection, QueuePair
 from nicd.core.rc.dcqcn import Pace, ReactionPoint
 from nicd.core.rc.dcqcn_profile import DcqcnFigures
 from nicd.core.rc.lid_ways import LidWays
@@ -24,10 +24,7 @@ from nicd.core.rc.responder import Responder
 from nicd.core.rc.selective import SelectiveRequestor, selective_window
 from nicd.core.rc.selective_responder import SelectiveResponder
 from nicd.core.rc.ways import NO_PORT, Ways
-from nicd.core.scheduler import Sender
-from nicd.core.timers import Timer
 
-_MESSAGE_MAX: Final = (1 << 32) - 1
 _HALVES: Final[dict[str, tuple[type[Requestor], type[Responder]]]] = {
     "selective": (SelectiveRequestor, SelectiveResponder),
     "out_of_order": (OutOfOrderRequestor, OutOfOrderResponder),
@@ -35,11 +32,11 @@ _HALVES: Final[dict[str, tuple[type[Requestor], type[Responder]]]] = {
 """What sends and what receives, by `rc_recovery`; all others go back."""
 
 
-class RcLink(Sender):
+class RcLink(Connection):
     """A connected QP: both halves, and what the scheduler asks of it (`nicd.core.scheduler.Sender`)."""
 
     __slots__ = (
-        "_board", "_notification", "_qp", "_rc", "peer_index", "peer_qpn", "ports", "requestor", "responder", "ways",
+        "_board", "_notification", "_qp", "_rc", "peer_qpn", "ports", "requestor", "responder", "ways",
         "windows",
     )  # fmt: skip
 
@@ -102,19 +99,16 @@ class RcLink(Sender):
         self.window_moved()
         return True
 
-    def post(self, now: Instant, work: PostWrite) -> None:
-        """Take a WRITE. RefusedError when it cannot be done."""
-        if not 0 < work.length <= _MESSAGE_MAX:
-            raise RefusedError(f"a message of {work.length} bytes; possible are 1 to 2**32 - 1")
-        if work.imm is not None and not 0 <= work.imm < 1 << 32:
-            raise RefusedError(f"{work.imm} is no immediate of 32 bits")
-        if not 0 <= work.r_key < 1 << 32 or not 0 <= work.remote_va <= (1 << 64) - work.length:
-            raise RefusedError("R_Key or remote address out of range")
-        limit = self._board.settings.work_requests_max
-        if self.requestor.unfinished >= limit:
-            raise RefusedError(f"QP {self.qpn} has {limit} unfinished messages")
-        region = self._board.memory.find(work.local_region)
-        self.requestor.post(now, work, region, region.read(work.local_va, work.length))
+    @property
+    def unfinished(self) -> int:
+        return self.requestor.unfinished
+
+    @property
+    def untouched(self) -> bool:
+        return self.responder.untouched
+
+    def take(self, now: Instant, work: PostWrite, region: Region, view: memoryview) -> None:
+        self.requestor.post(now, work, region, view)
         self._board.scheduler.wake(self)
 
     def on_data(
@@ -176,67 +170,7 @@ class RcLink(Sender):
         }
 
 
-class RcQp:
-    """One QP. `link` is None until it is connected."""
+class RcQp(QueuePair[RcLink]):
+    """One QP."""
 
-    __slots__ = ("_board", "_setup", "link", "qpn", "reason", "state")
-
-    def __init__(self, board: Board, qpn: int, now: Instant) -> None:
-        self._board = board
-        self._setup = Timer(board.timers, self._setup_over)
-        self.qpn = qpn
-        self.state = QpState.RESET
-        self.reason = ""
-        """Why the last state was entered."""
-        self.link: RcLink | None = None
-        self.enter(now, QpState.INIT, "created")
-
-    def enter(self, now: Instant, state: QpState, reason: str) -> None:
-        """Change state. RefusedError when the table does not allow it."""
-        before = self.state.name.lower()
-        if state not in NEXT_STATES[self.state]:
-            raise RefusedError(f"QP {self.qpn} cannot go from {before} to {state.name.lower()}")
-        self._board.tell(QpChange(now, self.qpn, before, state.name.lower(), reason))
-        self.state = state
-        self.reason = reason
-        limit_ns = self._board.settings.setup_timeout_ns
-        if limit_ns and state < QpState.RTS:
-            self._setup.set(now + limit_ns)
-        else:
-            self._setup.cancel()
-
-    def post(self, now: Instant, work: PostWrite) -> None:
-        """Take a WRITE. RefusedError when it cannot be done."""
-        if self.link is None or self.state != QpState.RTS:
-            raise RefusedError(f"QP {self.qpn} is in state {self.state.name.lower()}, not rts")
-        self.link.post(now, work)
-
-    def fail(self, now: Instant, status: str, reason: str) -> None:
-        """Go to ERROR: the oldest message ends with `status`, the others are flushed."""
-        if self.state == QpState.ERROR:
-            return
-        self.enter(now, QpState.ERROR, reason)
-        if self.link is None:
-            return
-        self._board.stats.qp_errors += 1
-        if self._board.host is not None:
-            self._board.host.qp_failed(now, self.qpn, reason)
-        self.link.stop(now, status)
-
-    def forget(self, now: Instant) -> None:
-        """The QP is destroyed."""
-        self._setup.cancel()
-        if self.link is not None:
-            self.link.stop(now, STATUS_FLUSHED)
-
-    def record(self) -> dict[str, int | str]:
-        """One row of the table of QPs."""
-        row: dict[str, int | str] = {"qpn": self.qpn, "state": self.state.name.lower(), "reason": self.reason}
-        if self.link is not None:
-            row |= self.link.record()
-        return row
-
-    def _setup_over(self, now: Instant) -> None:
-        # A QP that only receives need not be RTS.
-        if self.link is None or self.link.responder.untouched:
-            self.fail(now, STATUS_FLUSHED, f"setup_timeout_in_{self.state.name.lower()}")
+    __slots__ = ()

@@ -26,7 +26,7 @@ from nicd.core.rc.footprint import limits_of, slot_bytes, within
 from nicd.core.rc.lid_ways import LidWays
 from nicd.core.rc.qp import RcLink, RcQp
 from nicd.core.rc.rc_stats import RC_DROP_REASONS, RESERVED, RcStats
-from nicd.core.rc.state_report import peak, state_bytes, state_report
+from nicd.core.rc.state_report import ACCOUNT, peak
 from nicd.core.rc.ways import NO_PORT, choose_port
 from nicd.core.settings import NicConfig, NicSettings
 from nicd.core.stats import TAKEN
@@ -290,7 +290,7 @@ class RcTransport(Transport):
         return {
             **super().counters(),
             "windows": self.windows(),
-            "state_bytes": state_bytes(self.board, self._qps),
+            "state_bytes": ACCOUNT.totals(self.board, self._qps),
             "mpr": {
                 "granted_packets": most * len(links),
                 "used_packets": sum(used),
@@ -316,7 +316,7 @@ class RcTransport(Transport):
 
     def state_report(self) -> dict[str, Any]:
         shared = (self.rc, self._figures) if self._figures is not None else (self.rc,)
-        return state_report(self.board, self._qps, shared)
+        return ACCOUNT.report(self.board, self._qps, shared)
 
     def overfull(self) -> list[tuple[int, str]]:
         bounds = limits_of(self.board.settings)

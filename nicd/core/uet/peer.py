@@ -12,7 +12,7 @@ from nicd.core.board import Board
 from nicd.core.congestion.open_window import OpenWindow
 from nicd.core.congestion.plane_windows import PlaneWindows
 from nicd.core.congestion.policies import window_towards
-from nicd.core.scheduler import Sender
+from nicd.core.queue_pair import Connection
 from nicd.core.uet.credits import MOST_PRODUCTS, CreditSource, Grantor
 
 
@@ -21,7 +21,7 @@ def wire_overhead(with_credit: bool, crc: str) -> int:
     return request_overhead(with_credit, crc) + OVERHEAD_BYTES
 
 
-class Sharing(Sender):
+class Sharing(Connection):
     """A QP that shares window and credit with others."""
 
     __slots__ = ()

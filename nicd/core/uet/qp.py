@@ -6,7 +6,6 @@ UET endpoint has none, so RTR and RTS only say who may receive and who may send.
 
 from typing import Final, Protocol
 
-from mrcfabric.errors import RefusedError
 from mrcfabric.units import Instant
 from mrcfabric.wire.uet_layout import (
     CONTROL_CLEAR,
@@ -20,8 +19,10 @@ from mrcfabric.wire.uet_layout import (
 )
 from nicd.core.board import Board
 from nicd.core.commands import ConnectQp, PostWrite
-from nicd.core.events import STATUS_FLUSHED, QpChange
-from nicd.core.qp_state import NEXT_STATES, QpState
+from nicd.core.events import STATUS_FLUSHED
+from nicd.core.memory import Region
+from nicd.core.qp_state import QpState
+from nicd.core.queue_pair import QueuePair
 from nicd.core.timers import Timer
 from nicd.core.uet.contexts import Contexts
 from nicd.core.uet.entropy import draws_of
@@ -32,7 +33,6 @@ from nicd.core.uet.refusals import Refusals
 from nicd.core.uet.target import Target
 from nicd.core.uet.uet_stats import UetStats
 
-_MESSAGE_MAX: Final = (1 << 32) - 1
 _UPPER_PSN: Final = 0xFF000000
 _CLOSES_MAX: Final = 7
 """A CLOSE is sent again so often; the target forgets the context by itself when it needs the room."""
@@ -97,7 +97,7 @@ class UetLink(Sharing):
     """A connected QP: what the scheduler asks of it (`nicd.core.scheduler.Sender`), and its contexts."""
 
     __slots__ = (
-        "_board", "_qp", "_shared", "initiates", "initiator", "pdcid", "peer", "peer_index", "peer_qpn",
+        "_board", "_qp", "_shared", "initiates", "initiator", "pdcid", "peer", "peer_qpn",
         "placed_before", "planes", "refusals", "targets",
     )  # fmt: skip
 
@@ -235,19 +235,16 @@ class UetLink(Sharing):
         """The QP goes to ERROR."""
         self._qp.fail(now, status, reason)
 
-    def post(self, now: Instant, work: PostWrite) -> None:
-        """Take a WRITE. RefusedError when it cannot be done."""
-        if not 0 < work.length <= _MESSAGE_MAX:
-            raise RefusedError(f"a message of {work.length} bytes; possible are 1 to 2**32 - 1")
-        if work.imm is not None and not 0 <= work.imm < 1 << 32:
-            raise RefusedError(f"{work.imm} is no immediate of 32 bits")
-        if not 0 <= work.r_key < 1 << 32 or not 0 <= work.remote_va <= (1 << 64) - work.length:
-            raise RefusedError("R_Key or remote address out of range")
-        limit = self._board.settings.work_requests_max
-        if self.initiator.unfinished >= limit:
-            raise RefusedError(f"QP {self.qpn} has {limit} unfinished messages")
-        region = self._board.memory.find(work.local_region)
-        self.initiator.post(now, work, region, region.read(work.local_va, work.length))
+    @property
+    def unfinished(self) -> int:
+        return self.initiator.unfinished
+
+    @property
+    def untouched(self) -> bool:
+        return not self.bytes_placed
+
+    def take(self, now: Instant, work: PostWrite, region: Region, view: memoryview) -> None:
+        self.initiator.post(now, work, region, view)
 
     def stop(self, now: Instant, status: str) -> None:
         """The QP has failed or is destroyed."""
@@ -290,73 +287,16 @@ class UetLink(Sharing):
         }
 
 
-class UetQp:
-    """One QP. `link` is None until it is connected."""
+class UetQp(QueuePair[UetLink]):
+    """One QP."""
 
-    __slots__ = ("_board", "_setup", "_shared", "link", "qpn", "reason", "state")
+    __slots__ = ("_shared",)
 
     def __init__(self, board: Board, shared: Shared, qpn: int, now: Instant) -> None:
-        self._board = board
+        super().__init__(board, qpn, now)
         self._shared = shared
-        self._setup = Timer(board.timers, self._setup_over)
-        self.qpn = qpn
-        self.state = QpState.RESET
-        self.reason = ""
-        """Why the last state was entered."""
-        self.link: UetLink | None = None
-        self.enter(now, QpState.INIT, "created")
-
-    def enter(self, now: Instant, state: QpState, reason: str) -> None:
-        """Change state. RefusedError when the table does not allow it."""
-        before = self.state.name.lower()
-        if state not in NEXT_STATES[self.state]:
-            raise RefusedError(f"QP {self.qpn} cannot go from {before} to {state.name.lower()}")
-        self._board.tell(QpChange(now, self.qpn, before, state.name.lower(), reason))
-        self.state = state
-        self.reason = reason
-        limit_ns = self._board.settings.setup_timeout_ns
-        if limit_ns and state < QpState.RTS:
-            self._setup.set(now + limit_ns)
-        else:
-            self._setup.cancel()
 
     def connect(self, now: Instant, request: ConnectQp, peer: UetPeer) -> None:
         """Learn the peer, move to RTR: from now on this QP receives."""
         self.enter(now, QpState.RTR, "connected")
         self.link = UetLink(self, self._board, self._shared, request, peer)
-
-    def post(self, now: Instant, work: PostWrite) -> None:
-        """Take a WRITE. RefusedError when it cannot be done."""
-        if self.link is None or self.state != QpState.RTS:
-            raise RefusedError(f"QP {self.qpn} is in state {self.state.name.lower()}, not rts")
-        self.link.post(now, work)
-
-    def fail(self, now: Instant, status: str, reason: str) -> None:
-        """Go to ERROR: the oldest message ends with `status`, the others are flushed."""
-        if self.state == QpState.ERROR:
-            return
-        self.enter(now, QpState.ERROR, reason)
-        if self.link is None:
-            return
-        self._board.stats.qp_errors += 1
-        if self._board.host is not None:
-            self._board.host.qp_failed(now, self.qpn, reason)
-        self.link.stop(now, status)
-
-    def forget(self, now: Instant) -> None:
-        """The QP is destroyed."""
-        self._setup.cancel()
-        if self.link is not None:
-            self.link.stop(now, STATUS_FLUSHED)
-
-    def record(self) -> dict[str, int | str]:
-        """One row of the table of QPs."""
-        row: dict[str, int | str] = {"qpn": self.qpn, "state": self.state.name.lower(), "reason": self.reason}
-        if self.link is not None:
-            row |= self.link.record()
-        return row
-
-    def _setup_over(self, now: Instant) -> None:
-        # A QP that only receives need not be RTS.
-        if self.link is None or not self.link.bytes_placed:
-            self.fail(now, STATUS_FLUSHED, f"setup_timeout_in_{self.state.name.lower()}")

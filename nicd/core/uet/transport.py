@@ -67,7 +67,7 @@ from nicd.core.uet.oversubscribed import Oversubscribed
 from nicd.core.uet.peer import wire_overhead
 from nicd.core.uet.qp import Closing, UetLink, UetQp
 from nicd.core.uet.qp_table import QpTable
-from nicd.core.uet.state_report import peak, state_bytes, state_report
+from nicd.core.uet.state_report import ACCOUNT, peak
 from nicd.core.uet.target import Target
 from nicd.core.uet.uet_stats import (
     CONTROL_KIND,
@@ -372,7 +372,7 @@ class UetTransport(Transport):
                 "cwnd_bytes_min": min(sizes, default=0),
                 "inflight_bytes": sum(window.inflight_bytes for window in contexts),
             },
-            "state_bytes": state_bytes(self.board, self._qps),
+            "state_bytes": ACCOUNT.totals(self.board, self._qps),
             "mpr": {
                 "granted_packets": most * len(links),
                 "used_packets": sum(used),
@@ -389,7 +389,7 @@ class UetTransport(Transport):
         return glance_of(self._links(), len(self._targets))
 
     def state_report(self) -> dict[str, Any]:
-        return state_report(self.board, self._qps, (self.uet, self.contexts, self))
+        return ACCOUNT.report(self.board, self._qps, (self.uet, self.contexts, self))
 
     def overfull(self) -> list[tuple[int, str]]:
         bounds = limits_of(self.board.settings)

@@ -1,6 +1,6 @@
 """The state that a UET NIC holds, counted in its live structures."""
 
-from nicd.core.uet.state_report import held, peak, state_bytes
+from nicd.core.uet.state_report import ACCOUNT, held, peak
 from tests.nicd.core.uet.pipe import Pipe
 
 
@@ -21,6 +21,6 @@ def test_what_is_held_follows_a_run() -> None:
     assert peak(link).inflight > 0
     assert peak(pipe.link(1)).messages == 1
     transport = pipe.transport(0)
-    sizes = state_bytes(transport.board, transport.qps)
+    sizes = ACCOUNT.totals(transport.board, transport.qps)
     assert sizes["now"] < sizes["peak"]
     assert not transport.overfull()
