@@ -203,7 +203,7 @@ class Runner:
                 os.eventfd_write(self._agent_doorbell, 1)
         elif self._loop is not None and not self._kicked:
             self._kicked = True
-            self._loop.call_soon(self._turn)
+            self._loop.call_soon(self._kicked_turn)
 
     def ring(self, doorbell: int) -> None:
         self._to_ring.add(doorbell)
@@ -222,16 +222,29 @@ class Runner:
     def _rung(self) -> None:
         with contextlib.suppress(BlockingIOError):
             os.eventfd_read(self._doorbell)
-        self._turn()
+        self._turn_unless_kicked()
 
     def _watch(self) -> None:
         assert self._loop is not None, "the watchdog is cancelled with the loop"
         self._watchdog = self._loop.call_later(WATCHDOG_ASLEEP_S if self._asleep() else WATCHDOG_S, self._watch)
+        self._turn_unless_kicked()
+
+    def _kicked_turn(self) -> None:
+        self._kicked = False
         self._turn()
+
+    def _turn_unless_kicked(self) -> None:
+        """Take a turn, unless one is coming anyway.
+
+        A turn that ends early asks for the next one. If two causes had a turn each, both would ask, and from then on
+        there would be two turns in each iteration of the loop. A busy process would have more and more of them, and
+        answer nobody in between.
+        """
+        if not self._kicked:
+            self._turn()
 
     def _turn(self) -> None:
         """Tick every drive until none can make a step; then wait for a doorbell, a timer or a kick."""
-        self._kicked = False
         if self._asleep() or self._loop is None:
             return
         for drive in self.drives:
@@ -326,7 +339,7 @@ class Runner:
         if pause_s := drive.brake.pause_s(worked_s, drive.now_ns):
             assert self._loop is not None, "turns end with the loop"
             drive.resumes_s = begun_s + worked_s + pause_s
-            self._loop.call_later(pause_s, self._turn)
+            self._loop.call_later(pause_s, self._turn_unless_kicked)
         return moved
 
     def _reached(self) -> Instant:
@@ -350,7 +363,7 @@ class Runner:
             self._timer.cancel()
             self._timer = None
         if delays:
-            self._timer = self._loop.call_later(min(delays), self._turn)
+            self._timer = self._loop.call_later(min(delays), self._turn_unless_kicked)
         elif ready:
             self.kick()
         self._retry = False

@@ -43,9 +43,15 @@ class Row:
     """Three nodes in a row, each under its own runner, all in this process."""
 
     def __init__(
-        self, dilation: float = 0.0, offload: bool = True, absent: str = "", spins: bool = False, together: bool = False
+        self,
+        dilation: float = 0.0,
+        offload: bool = True,
+        absent: str = "",
+        spins: bool = False,
+        together: bool = False,
+        all_together: bool = False,
     ) -> None:
-        """`spins`: they look out for each other; `together`: left and relay share a runner."""
+        """`spins`: they look out for each other; `together`: left and relay share a runner, or all three do."""
         self.page = ClockPage.create(PEERS, dilation)
         self.doorbells = [os.eventfd(0, os.EFD_NONBLOCK) for _ in PEERS]
         numbers = iter(free_udp_ports(4))
@@ -58,6 +64,8 @@ class Row:
         self.stop = asyncio.Event()
         self.offload = offload
         self.runners = [Runner(self.page, bell, agent_doorbell=None, spins=spins) for bell in self.doorbells]
+        if all_together:
+            self.runners, self.doorbells = [self.runners[1]] * 3, [self.doorbells[1]] * 3
         if together:
             self.runners[0], self.doorbells[0] = self.runners[1], self.doorbells[1]
         for slot, (name, core) in enumerate(self.nodes.items()):
@@ -146,6 +154,22 @@ async def test_a_turn_that_ends_between_two_nodes_goes_on_with_the_next_one(
         assert row.traces[name].digest() == expected.digest(), name
     left, relay = (row.drives[slot].fidelity.ticks for slot in (0, 1))
     assert abs(left - relay) <= (left + relay) // 4
+
+
+@pytest.mark.parametrize("row", [{"all_together": True}], indirect=True)
+async def test_doorbells_do_not_multiply_turns(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every turn ends after one tick and asks for the next one; a doorbell that rings meanwhile adds none."""
+    monkeypatch.setattr("mrcfabric.runner.TURN_WALL_NS", -1)
+    monkeypatch.setattr("mrcfabric.runner.TICKS_MAX", 1)
+    row.wake()
+    most = before = 0
+    for _ in range(200):
+        row.ring()
+        await asyncio.sleep(0)  # one iteration of the loop
+        ticks = sum(drive.fidelity.ticks for drive in row.drives)
+        most, before = max(most, ticks - before), ticks
+    assert 1 <= most <= 2
+    await row.reach(END_NS)
 
 
 @pytest.mark.parametrize(
