@@ -94,6 +94,7 @@ class FaultRequests:
         left: dict[str, Any] = {}
         silent: NoAnswerError | None = None
         for one in ids:
+            expiry = self._expiries.get(one)
             try:
                 rest = await fabric.heal(one, at_ns)
                 left[one] = None if rest is None else rest.record()
@@ -103,7 +104,8 @@ class FaultRequests:
                 continue
             except NoAnswerError as error:
                 silent = error  # the fault has ended, and the silent daemon is still being told: heal the others, too
-            self._forget(one)
+            if self._expiries.get(one) is expiry:  # otherwise another fault has got this id meanwhile
+                self._forget(one)
         if silent is not None:
             raise silent
         return left
@@ -138,21 +140,23 @@ class FaultRequests:
         if owner:
             self.leases.require(owner, "what it breaks would stay broken")
         # A timer of a fault that has ended must not end a later fault of the same name.
-        live = self._ids()
-        for one in self._expiries.keys() - live:
+        live = self._live()
+        for one in self._expiries.keys() - live.keys():
             self._forget(one)
         try:
             taken = await inject()
         finally:
             # Also when a daemon or its host has not answered: the fault is in the table, and they are still being told.
             # Not when the fault was refused because another one has its name.
-            # when it was refused because another one has its name.
-            if not owner and fault_id not in live and fault_id in self._ids() - self._expiries.keys():
+            taken_in = self._live().get(fault_id)
+            new = taken_in is not None and taken_in is not live.get(fault_id)
+            if not owner and new:
+                self._forget(fault_id)
                 self._expiries[fault_id] = asyncio.get_running_loop().call_later(ttl_s, self._expire, fault_id)
         return taken.record()
 
-    def _ids(self) -> set[str]:
-        return {fault.id for fault in self._fabric.faults()}
+    def _live(self) -> dict[str, Fault]:
+        return {fault.id: fault for fault in self._fabric.faults()}
 
     def _expire(self, fault_id: str) -> None:
         self._forget(fault_id)
@@ -196,7 +200,7 @@ class FaultRequests:
         return task
 
     def _next_id(self) -> str:
-        taken = self._ids()
+        taken = self._live()
         return next(name for number in self._numbers if (name := f"f{number}") not in taken)
 
 

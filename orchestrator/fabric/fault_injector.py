@@ -59,10 +59,15 @@ class FaultInjector:
         return fault
 
     async def heal(self, fault_id: str, at_ns: Instant | None, why: str) -> Fault | None:
-        """End a fault at an instant, by default soon. Returns what is left of it. Raises RefusedError."""
-        instant = self._time.soon_ns() if at_ns is None else at_ns
-        await self._lifecycle.bring_in_line(self._end(fault_id, instant, why))
-        return self._table.get(fault_id)
+        """End a fault at an instant, by default soon; then its id is free at once.
+
+        Returns what is left of it. Raises RefusedError.
+        """
+        soon = at_ns is None
+        nodes = self._end(fault_id, self._time.soon_ns() if at_ns is None else at_ns, why, soon=soon)
+        left = self._table.get(fault_id)  # before others are heard, who may give the id to another fault
+        await self._lifecycle.bring_in_line(nodes)
+        return left
 
     async def revive(self, nodes: Sequence[str], why: str) -> Instant | None:
         """Start those of these nodes again that died although nobody asked for it, all at one instant.
@@ -72,7 +77,7 @@ class FaultInjector:
         """
         deaths = self._lifecycle.died_unasked(nodes)
         instant = self._time.soon_ns()
-        concerned = {one for fault_id in deaths.values() for one in self._end(fault_id, instant, why)}
+        concerned = {one for fault_id in deaths.values() for one in self._end(fault_id, instant, why, soon=True)}
         begins_ns = self._lifecycle.begin_again(deaths)
         await self._lifecycle.bring_in_line(sorted(concerned, key=self._topology.node_index))
         return begins_ns
@@ -85,10 +90,10 @@ class FaultInjector:
         """Every fault that is in force now."""
         return self._table.active(self._time.page.fabric_front())
 
-    def _end(self, fault_id: str, instant: Instant, why: str) -> list[str]:
-        """End a fault at an instant; returns the nodes concerned."""
+    def _end(self, fault_id: str, instant: Instant, why: str, *, soon: bool) -> list[str]:
+        """End a fault at an instant; returns the nodes concerned. `soon` as of `FaultTable.heal`."""
         fault = self._table.get(fault_id)
-        nodes = self._table.heal(fault_id, instant, self._time.page.fabric_front())
+        nodes = self._table.heal(fault_id, instant, self._time.page.fabric_front(), soon=soon)
         assert fault is not None, "what is not there is refused"
         left = self._table.get(fault_id)
         if left is None or left.end_ns < fault.end_ns:  # otherwise it ends by itself before `instant`

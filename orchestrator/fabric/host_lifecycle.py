@@ -148,7 +148,7 @@ class HostLifecycle:
     def _next(self, number: int) -> "_Crash | None":
         """The first crash of a host for which its share has not been killed yet."""
         host = self._hosts[number]
-        faults = [one for one in self._table.faults(0) if one.kind == "host_crash" and host in one.targets]
+        faults = [one for one in self._table.of_kind("host_crash") if host in one.targets]
         windows = sorted((window.start_ns, window.end_ns, fault.id) for fault in faults for window in fault.windows)
         found: list[_Crash] = []
         for start_ns, end_ns, name in windows:

@@ -13,6 +13,7 @@ either end is: there a port towards a switch has carrier while that switch lives
 it knows itself.
 """
 
+import itertools
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -42,6 +43,10 @@ class _Entry:
     """For each window, what it does. Windows with the same figures share one. Empty for a fault that kills nodes."""
     seen_ns: Instant
     """The earliest instant at which neighbours can notice the fault."""
+    number: int
+    """Different for every entry of a table."""
+    cleared: bool = False
+    """It was healed and is about to end: another fault may have its name."""
 
     def window_at(self, at_ns: Instant) -> int | None:
         """The number of the window in force at an instant; None: none is."""
@@ -75,10 +80,13 @@ class FaultTable:
     def __init__(self, topology: Topology) -> None:
         self.topology = topology
         self._absence_ns = absence_ns_min(topology)
-        self._entries: dict[str, _Entry] = {}
-        self._on: dict[Spot, dict[str, _Entry]] = {}
+        self._numbers = itertools.count()
+        self._entries: dict[int, _Entry] = {}
+        self._named: dict[str, _Entry] = {}
+        """Id -> the fault that has it now. A fault that has ended or is about to gives its id to the next."""
+        self._on: dict[Spot, dict[int, _Entry]] = {}
         """Spot -> the faults that change it, in the order of injection."""
-        self._deadly: dict[str, dict[str, _Entry]] = {}
+        self._deadly: dict[str, dict[int, _Entry]] = {}
         """Node -> the faults that kill it."""
         self._lives: dict[str, list[Life]] = {}
         self._cables: dict[Spot, tuple[Spot, Spot]] = {}
@@ -96,23 +104,24 @@ class FaultTable:
         """
         self.forget(now_ns)
         check(self.topology, fault)
-        if fault.id in self._entries:
+        namesake = self._named.get(fault.id)
+        if namesake is not None and not namesake.cleared and namesake.fault.end_ns > now_ns:
             raise RefusedError(f"there is a fault {shown(fault.id)} already")
         if len(self._entries) >= FAULTS_MAX and not seen_ns:
             raise RefusedError(f"{FAULTS_MAX} faults are not over yet; heal some first")
         if fault.start_ns <= now_ns and not seen_ns:
             raise RefusedError(f"{fault.start_ns} ns has passed: the fabric has reached {now_ns} ns")
-        entry = _Entry(fault, self._effects(fault), seen_ns)
-        self._entries[fault.id] = entry
+        entry = _Entry(fault, self._effects(fault), seen_ns, next(self._numbers))
+        self._entries[entry.number] = self._named[fault.id] = entry
         for spot in entry.spots():
-            self._on.setdefault(spot, {})[fault.id] = entry
+            self._on.setdefault(spot, {})[entry.number] = entry
         if fault.kind in DEADLY:
             for node in fault.struck:
-                self._deadly.setdefault(node, {})[fault.id] = entry
+                self._deadly.setdefault(node, {})[entry.number] = entry
         return self._bring_about(entry, fault, now_ns)
 
-    def heal(self, fault_id: str, at_ns: Instant, now_ns: Instant) -> list[str]:
-        """End a fault at an instant.
+    def heal(self, fault_id: str, at_ns: Instant, now_ns: Instant, *, soon: bool = False) -> list[str]:
+        """End a fault at an instant. `soon`: that is as soon as possible, so its id is free from now on.
 
         A node that is dead returns `checks.absence_ns_min` later: its neighbours need that long to hold back what they
         send for its return. Raises RefusedError when there is no such fault or it is over, and for an instant that has
@@ -121,7 +130,7 @@ class FaultTable:
         if at_ns <= now_ns:
             raise RefusedError(f"{at_ns} ns has passed: the fabric has reached {now_ns} ns")
         self.forget(now_ns)
-        entry = self._entries.get(fault_id)
+        entry = self._named.get(fault_id)
         if entry is None or entry.fault.end_ns <= now_ns:
             raise RefusedError(f"there is no fault {shown(fault_id)}, or it is over")
         former = entry.fault
@@ -132,6 +141,7 @@ class FaultTable:
             entry.fault = replace(former, windows=tuple(windows))
         else:
             self._drop(entry)
+        entry.cleared = entry.cleared or soon
         return self._bring_about(entry, former, now_ns)
 
     def forget(self, now_ns: Instant) -> None:
@@ -146,12 +156,19 @@ class FaultTable:
     # Queries.
 
     def faults(self, now_ns: Instant) -> list[Fault]:
-        """Every fault that has not ended, in the order of injection."""
-        return [entry.fault for entry in self._entries.values() if entry.fault.end_ns > now_ns]
+        """Every fault that has not ended, in the order of injection, but those whose id another one has now."""
+        return [one.fault for one in self._listed() if one.fault.end_ns > now_ns]
 
     def active(self, now_ns: Instant) -> list[Fault]:
-        """Every fault that is in force."""
-        return [entry.fault for entry in self._entries.values() if entry.window_at(now_ns) is not None]
+        """Those of `faults` that are in force."""
+        return [one.fault for one in self._listed() if one.window_at(now_ns) is not None]
+
+    def _listed(self) -> Iterator[_Entry]:
+        return (one for one in self._entries.values() if self._named.get(one.fault.id) is one)
+
+    def of_kind(self, kind: str) -> list[Fault]:
+        """Every fault of a kind in the table, whether or not it has ended or another one has its id."""
+        return [entry.fault for entry in self._entries.values() if entry.fault.kind == kind]
 
     def last_edge_ns(self) -> Instant:
         """The last instant at which a fault is known to begin, end or change; 0 when there is none."""
@@ -159,8 +176,8 @@ class FaultTable:
         return max(edges, default=0)
 
     def get(self, fault_id: str) -> Fault | None:
-        """The present state of a fault; None when it is over."""
-        entry = self._entries.get(fault_id)
+        """The present state of the fault with this id; None when it is over."""
+        entry = self._named.get(fault_id)
         return None if entry is None else entry.fault
 
     def life(self, node: str, at_ns: Instant) -> Life:
@@ -213,14 +230,16 @@ class FaultTable:
         return found
 
     def _drop(self, entry: _Entry) -> None:
-        name = entry.fault.id
-        del self._entries[name]
+        number, name = entry.number, entry.fault.id
+        del self._entries[number]
+        if self._named.get(name) is entry:
+            del self._named[name]
         for spot in entry.spots():
-            del self._on[spot][name]
+            del self._on[spot][number]
             if not self._on[spot]:
                 del self._on[spot]
         for node in entry.fault.struck if entry.fault.kind in DEADLY else ():
-            del self._deadly[node][name]
+            del self._deadly[node][number]
             if not self._deadly[node]:
                 del self._deadly[node]
 

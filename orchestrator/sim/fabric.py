@@ -136,8 +136,9 @@ class SimulatedFabric:
 
     def heal(self, fault_id: str, at_ns: Instant | None = None) -> Fault | None:
         """End a fault at a future instant, by default the next; returns what is left of it. Raises RefusedError."""
+        soon = at_ns is None
         at_ns = self.now_ns + 1 if at_ns is None else at_ns
-        self._bring_about(self._table.heal(fault_id, at_ns, self.now_ns))
+        self._bring_about(self._table.heal(fault_id, at_ns, self.now_ns, soon=soon))
         return self._table.get(fault_id)
 
     def faults(self) -> list[Fault]:

@@ -57,6 +57,19 @@ async def test_the_time_to_live_of_a_fault_that_is_over_ends_no_later_one_of_the
     await eventually(lambda: [one.id for one in served.faults()] == ["mine"], DEADLINE_S)
 
 
+async def test_a_name_can_be_used_again_as_soon_as_its_fault_is_cleared(served: Fabric) -> None:
+    client = client_of(served)
+    for turn in range(20):
+        await add(served, kind="delay", selector={"links": LINK}, figures={"delay_ns": 5_000}, id="slow")
+        healed = await ask(client.post, "/faults/heal", ids=["slow"])
+        assert set(healed) == {"slow"}, turn
+        if turn % 4 == 3:  # also once the list is empty, whether or not fabric time goes on then
+            await eventually(lambda: served.faults() == [], DEADLINE_S)
+    await add(served, kind="delay", selector={"links": LINK}, figures={"delay_ns": 5_000}, id="slow", ttl_s=3600)
+    [row] = await ask(client.post, "/faults/list")
+    assert (row["id"], row["ttl_s"] > 3000) == ("slow", True), "the time to live is that of the last one"
+
+
 async def test_a_fault_may_come_again_and_again(served: Fabric) -> None:
     added = await add(served, kind="flap", selector={"links": LINK}, for_ns=2_000, every_ns=5_000, times=3)
     first_ns = added["windows"][0][0]

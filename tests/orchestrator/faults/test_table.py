@@ -255,6 +255,42 @@ def test_what_comes_too_late_or_twice_is_refused() -> None:
         table.heal("cut", 200, 200)
 
 
+def test_an_id_is_free_when_the_list_does_not_show_its_fault_any_more() -> None:
+    """Even while neighbours cannot see the end yet: a fabric that sleeps at that instant would keep the id for ever."""
+    table = FaultTable(TOPOLOGY)
+    cut = once("link_down", UPLINK, at_ns=100, until_ns=200, fault_id="cut")
+    table.add(cut, 0)
+    with pytest.raises(RefusedError, match="there is a fault cut already"):
+        table.add(replace(cut, windows=(Window(500, 600, {}),)), 199)
+    assert table.faults(200) == []
+    again = replace(cut, windows=(Window(500, 600, {}),))
+    table.add(again, 200)
+    assert table.faults(200) == [again]
+    assert table.get("cut") == again
+
+
+def test_a_cleared_fault_gives_its_id_to_the_next_at_once() -> None:
+    """The first ends at its instant all the same, and does not take the second with it."""
+    table = FaultTable(TOPOLOGY)
+    ends = UPLINK.replace(">", "~").split("~")
+    first = once("delay", UPLINK, at_ns=100, fault_id="slow", delay_ns=5_000)
+    table.add(first, 0)
+    table.heal("slow", 300, 200)
+    with pytest.raises(RefusedError, match="there is a fault slow already"):
+        table.add(replace(first, windows=(Window(310, 400, {"delay_ns": 9_000}),)), 200)
+    table.heal("slow", 290, 200, soon=True)
+    second = replace(first, windows=(Window(280, 400, {"delay_ns": 9_000}),))
+    table.add(second, 200)
+    assert table.faults(200) == table.active(285) == [second]
+    said = {one.at_ns: one.args["impairment"] for one in table.life(ends[0], 0).script}
+    assert sorted(said) == [100, 280, 290, 300, 400], said
+    with pytest.raises(RefusedError, match="there is a fault slow already"):
+        table.add(second, 250)
+    assert table.faults(5_000) == []
+    table.forget(5_000)
+    assert table.get("slow") is None
+
+
 def test_a_slow_host_is_told_to_its_daemons_as_a_whole() -> None:
     table = FaultTable(TOPOLOGY)
     slow = replace(once("host_slow", "vm2", at_ns=100, until_ns=900, cpu_ppm=200_000), parts=("h000", "p0-t1-0"))
