@@ -135,6 +135,8 @@ class Perf:
         self.settings = settings.check(topology)
         self.plan = plan_of(topology, self.settings)
         self.rounds: list[dict[str, Any]] = []
+        self.began = False
+        """Whether the fabric is ready and the first round has begun."""
         self.on_round: Callable[[dict[str, Any]], None] = lambda _record: None
         """Called with the figures of each round as it ends."""
 
@@ -189,6 +191,7 @@ class Perf:
 
     async def _measure(self, fabric: LaunchedFabric, group: WorkerGroup, counted: RunCounters) -> None:
         line_bps = float(self.topology.planes * self.topology.rate_bps)
+        self.began = True
         before = await self._count(fabric, counted)
         for turn, (size, flows) in enumerate(self.plan):
             reports = await self._round(group, turn, size, flows)

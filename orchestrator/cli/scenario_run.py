@@ -5,7 +5,8 @@ what is made of it `orchestrator.measures`'s and `orchestrator.report`'s.
 """
 
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO, cast
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from orchestrator.runs.backends import OpenBackend
     from orchestrator.runs.observer import RunObserver
     from orchestrator.runs.runner import Runner
+    from orchestrator.scenario.plan import Plan
 
 EXIT_NOT_RUN: Final = 4
 """It could not run."""
@@ -42,6 +44,22 @@ class CouldNotRunError(SystemExit):
     def __init__(self, why: str) -> None:
         super().__init__(EXIT_NOT_RUN)
         self.why = why
+
+
+class Opened:
+    """Passes everything on to an observer, and says first that the backend is open."""
+
+    def __init__(self, observer: "RunObserver", opened: Callable[[], None]) -> None:
+        self._observer = observer
+        self._opened = opened
+
+    def began(self, plan: "Plan", backend: str) -> None:
+        """End the wait for the backend, and pass it on."""
+        self._opened()
+        self._observer.began(plan, backend)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._observer, name)
 
 
 def observer(plain: bool, console: "Console") -> "RunObserver":
@@ -73,13 +91,16 @@ def carried_out(
     Raises ConfigError before anything has begun, CouldNotRunError for a run that could not take place, SystemExit for
     one that a signal ended before there was anything to report.
     """
+    from orchestrator.cli.progress import waiting
     from orchestrator.runs.runner import Runner
 
-    runner = Runner(open_backend, observer, trace=trace)
-    try:
-        data, folder, recording = _reported(runner, observer, folder, junit, flag)
-    finally:
-        observer.closed()
+    with ExitStack() as opening:
+        opening.enter_context(waiting("opening the fabric", terminal_only=True))
+        runner = Runner(open_backend, Opened(observer, opening.close), trace=trace)
+        try:
+            data, folder, recording = _reported(runner, observer, folder, junit, flag)
+        finally:
+            observer.closed()
     return Carried(data, folder, EXIT_SIGNAL + runner.signal if runner.signal else data["exit_code"], recording)
 
 
@@ -87,6 +108,7 @@ def _reported(
     runner: "Runner", observer: "RunObserver", folder: Path | None, junit: Path | None, flag: str
 ) -> tuple[dict[str, Any], Path, "Recording"]:
     from mrcfabric.errors import RefusedError
+    from orchestrator.cli.progress import waiting
     from orchestrator.measures.judge import verdict
     from orchestrator.process.run_folder import default_path
     from orchestrator.report import files, report
@@ -101,7 +123,8 @@ def _reported(
     if (folder / files.JSON_NAME).exists():
         typer.echo(f"the report of an earlier run in {folder} is replaced; {flag} DIR keeps both", err=True)
     try:
-        files.write(data, folder, render(data, recording))
+        with waiting("writing the report", terminal_only=True):
+            files.write(data, folder, render(data, recording))
         if junit is not None:
             files.write_junit(data, junit)
     except RefusedError as error:

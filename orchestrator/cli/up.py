@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from ipaddress import IPv4Address, ip_address
 from pathlib import Path
@@ -25,7 +25,7 @@ from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
 from orchestrator.cli import supervision
-from orchestrator.cli.progress import waiting
+from orchestrator.cli.progress import Wait, waiting
 from orchestrator.fabric.journal import describe
 from orchestrator.fabric.launched import LaunchedFabric
 from orchestrator.hosts.cluster import Cluster
@@ -85,11 +85,19 @@ def metrics_at(text: str | None) -> str:
 def run_foreground(options: UpOptions, say: Callable[[str], None]) -> int:
     """Run until told to stop; returns the exit code. Raises ConfigError or ProcessFailedError when it cannot start."""
 
-    def ready(agent: "Agent") -> None:
-        say(summary(agent, options, "Ctrl-C, or "))
-        supervision.tell(supervision.READY)
+    with ExitStack() as starting:
+        wait = starting.enter_context(_starting(options))
 
-    return _run(options, ready, say)
+        def ready(agent: "Agent") -> None:
+            starting.close()
+            say(summary(agent, options, "Ctrl-C, or "))
+            supervision.tell(supervision.READY)
+
+        return _run(options, ready, lambda text: wait.aside(lambda: say(text)))
+
+
+def _starting(options: UpOptions) -> AbstractContextManager[Wait]:
+    return waiting(f"starting {options.topology.nodes} daemons", terminal_only=True)
 
 
 def run_detached(options: UpOptions, say: Callable[[str], None]) -> int:
@@ -103,8 +111,7 @@ def run_detached(options: UpOptions, say: Callable[[str], None]) -> int:
         _leave_behind(options, write_end)
     os.close(write_end)
     os.waitpid(first, 0)
-    starting = waiting(f"starting {options.topology.nodes} daemons", terminal_only=True)
-    with os.fdopen(read_end, "rb") as report, starting:
+    with os.fdopen(read_end, "rb") as report, _starting(options):
         text = report.read(_REPORT_BYTES_MAX)
     if not text:
         raise ProcessFailedError("the agent ended before the fabric was ready")

@@ -151,10 +151,13 @@ def _pace_of(with_prometheus: bool, scrape_interval: float | None, owner_only: b
 
 def status(name: NameOption = None, run_dir: RunDirOption = None, as_json: JsonOption = False) -> None:
     """Show what runs, how fast fabric time goes, and what is broken."""
+    from orchestrator.cli.progress import waiting
     from orchestrator.cli.status_text import render_status
     from orchestrator.client.agent_client import find
 
-    answer = find(name, run_dir).get("/status")
+    client = find(name, run_dir)
+    with waiting("asking the daemons", terminal_only=True):
+        answer = client.get("/status")
     typer.echo(json.dumps(answer, indent=2) if as_json else render_status(answer))
 
 

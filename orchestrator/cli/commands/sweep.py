@@ -48,13 +48,19 @@ def swept(
     import json
     import sys
 
+    from orchestrator.cli.progress import waiting
     from orchestrator.process.job_pool import job_pool
     from orchestrator.runs.sweep import sweep as carried_out
 
-    def tell(done: int, count: int, point: "Point", outcome: str) -> None:
-        print(f"{done} of {count}: {point.title}: {outcome}", file=sys.stderr, flush=True)
+    over = ""
 
-    with job_pool(jobs, dask) as pool:
+    def tell(done: int, count: int, point: "Point", outcome: str) -> None:
+        nonlocal over
+        over = f", {done} of {count} are over"
+        line = f"{done} of {count}: {point.title}: {outcome}"
+        wait.aside(lambda: print(line, file=sys.stderr, flush=True))
+
+    with waiting(lambda: f"running{over}", terminal_only=True) as wait, job_pool(jobs, dask) as pool:
         found = carried_out(str(file), seeds, settings, pool, tell)
     if as_json:
         typer.echo(json.dumps(found, indent=2))

@@ -171,6 +171,7 @@ def perf(
     from orchestrator.apps.perf import Perf, PerfSettings
     from orchestrator.apps.verdict import EXIT_CODES
     from orchestrator.cli.perf_text import head, round_line, summary
+    from orchestrator.cli.progress import waiting
     from orchestrator.hosts.placement.layout import pack_of
     from orchestrator.planning.abilities import has_evs
     from orchestrator.process.run_folder import default_path
@@ -190,11 +191,23 @@ def perf(
         cluster_asked_for(topology, inventory, engine, nodes_per_process, wheelhouse, lease),
     )
     folder = run_dir or default_path("perf")
-    if not as_json:
-        evs = has_evs(topology)
-        typer.echo(head(evs))
-        run.on_round = lambda record: typer.echo(round_line(record, evs))
-    data = _run(run.run(folder))
+    done, evs = 0, has_evs(topology)
+
+    def state() -> str:
+        return f"round {done + 1} of {len(run.plan)}" if run.began else f"starting {topology.nodes} daemons"
+
+    with waiting(state, terminal_only=True) as wait:
+
+        def on_round(record: dict[str, Any]) -> None:
+            nonlocal done
+            done += 1
+            if not as_json:
+                wait.aside(lambda: typer.echo(round_line(record, evs)))
+
+        run.on_round = on_round
+        if not as_json:
+            typer.echo(head(evs))
+        data = _run(run.run(folder))
     path = report.write(data, folder)
     typer.echo(json.dumps(data, indent=1) if as_json else f"{summary(data)}\nreport: {path}")
     raise typer.Exit(EXIT_CODES[data["verdict"]])

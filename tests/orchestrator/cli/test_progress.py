@@ -46,3 +46,32 @@ def test_what_is_for_people_alone_stands_in_no_log(out: io.StringIO, monkeypatch
 def test_an_error_goes_through() -> None:
     with pytest.raises(ZeroDivisionError), waiting("dividing", io.StringIO()):
         _ = 1 // 0
+
+
+def test_what_is_done_may_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SILENT_WALL_S", "PLAIN_WALL_S"):
+        monkeypatch.setattr(progress, name, 0.01)
+    out, rounds = io.StringIO(), 1
+    with waiting(lambda: f"round {rounds}", out):
+        eventually_blocking(lambda: "round 1: 0 s" in out.getvalue(), 10)
+        rounds = 2
+        eventually_blocking(lambda: "round 2: 0 s" in out.getvalue(), 10)
+
+
+def test_what_is_printed_meanwhile_has_a_line_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SILENT_WALL_S", "TICK_WALL_S"):
+        monkeypatch.setattr(progress, name, 0.01)
+    out = Terminal()
+    with waiting("counting", out) as wait:
+        eventually_blocking(lambda: "counting" in out.getvalue(), 10)
+        wait.aside(lambda: out.write("one\n"))
+    before, _, _ = out.getvalue().partition("one\n")
+    assert before.endswith("\r\x1b[K")
+
+
+def test_where_nobody_is_told_what_is_printed_meanwhile_is_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "SILENT_WALL_S", 0.0)
+    out = io.StringIO()
+    with waiting("counting", out, terminal_only=True) as wait:
+        wait.aside(lambda: out.write("one\n"))
+    assert out.getvalue() == "one\n"

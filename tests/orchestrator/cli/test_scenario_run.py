@@ -1,18 +1,24 @@
 """What `run` and `demo` have in common: how a run is shown, reported, and ends."""
 
 import io
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 from mrcfabric.errors import RefusedError
+from orchestrator.cli import progress
 from orchestrator.cli.scenario_run import EXIT_NOT_RUN, CouldNotRunError, carried_out, observer, stream
 from orchestrator.runs.backends import simulated
 from orchestrator.runs.lines import Lines
 from orchestrator.runs.screen import Screen
 from orchestrator.runs.stream import Stream
 from tests.support.runs import Ears, plan
+from tests.support.wait import eventually
 
 
 def test_a_live_display_needs_a_terminal_and_nobody_who_asks_for_lines() -> None:
@@ -54,3 +60,29 @@ def test_what_could_not_begin_is_one_line(tmp_path: Path, capsys: pytest.Capture
     assert isinstance(ended.value, CouldNotRunError)
     assert ended.value.why == "nobody is there"
     assert capsys.readouterr().err == "mrcfabric: nobody is there\n"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_is_told_while_the_fabric_is_not_there_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = Terminal()
+    monkeypatch.setattr(sys, "stderr", told)
+    monkeypatch.setattr(progress, "SILENT_WALL_S", 0.0)
+    inside, at_begin = simulated(plan()), list[str]()
+
+    @asynccontextmanager
+    async def slow() -> AsyncIterator[Any]:
+        await eventually(lambda: "opening the fabric: 0 s" in told.getvalue(), 10)
+        async with inside() as opened:
+            yield opened
+
+    class Watching(Ears):
+        def began(self, plan: Any, backend: str) -> None:
+            at_begin.append(told.getvalue())
+            super().began(plan, backend)
+
+    assert carried_out(slow, Watching(), tmp_path / "r").code == 0
+    assert [text.endswith("\r\x1b[K") for text in at_begin] == [True], "the line was cleared before the run's own"
