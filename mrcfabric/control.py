@@ -47,6 +47,8 @@ _RETRY_FIRST_S = 0.1
 _RETRY_MAX_S = 1.0
 _LATE_S = 0.5
 """How late a timer may fire on a busy machine."""
+_PAGES_AT_ONCE = 4
+"""How many pages of an answer are asked for at once: they have to fit into the buffer of the socket."""
 
 
 class NoAnswerError(Exception):
@@ -60,6 +62,10 @@ class _Deadline:
         self._left_s = timeout_s
         self._began_s: float | None = None
         self._wait_s = 0.0
+
+    def copy(self) -> "_Deadline":
+        """Another one with as much time left."""
+        return _Deadline(self._left_s)
 
     def next_wait_s(self, wait_s: float) -> float:
         """How long to wait now, at most `wait_s`. Raises TimeoutError when the time is over."""
@@ -86,7 +92,8 @@ class ControlClient:
         self._sequence = 0
         self._stream: Any = None
         self._receiving: asyncio.Task[None] | None = None
-        self._waiting: dict[int, asyncio.Queue[dict[str, Any]]] = {}
+        self._waiting: dict[int, dict[int, asyncio.Queue[dict[str, Any]]]] = {}
+        """By sequence number: who waits for which page."""
         self._last_error = ""
         self.drops: dict[str, int] = {}
 
@@ -118,11 +125,10 @@ class ControlClient:
         """
         self._sequence += 1
         sequence = self._sequence
-        inbox: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-        self._waiting[sequence] = inbox
+        self._waiting[sequence] = {}
         self._last_error = ""
         try:
-            return await self._fetch(sequence, op, dict(args or {}), inbox, _Deadline(timeout_s))
+            return await self._fetch(sequence, op, dict(args or {}), timeout_s)
         except TimeoutError:
             host, port = self._address
             raise NoAnswerError(f"{op}: no answer from {host}:{port} within {timeout_s:g} s{self.heard_last}") from None
@@ -134,19 +140,20 @@ class ControlClient:
         """What was last heard about an unanswered request, as the end of a sentence; "" for nothing."""
         return f": {self._last_error}" if self._last_error else ""
 
-    async def _fetch(
-        self, sequence: int, op: str, args: dict[str, Any], inbox: asyncio.Queue[dict[str, Any]], deadline: "_Deadline"
-    ) -> Any:
-        parts: list[bytes] = []
-        pages = 1
-        while len(parts) < pages:
-            answer = await self._ask(sequence, op, args, len(parts), inbox, deadline)
-            if answer["status"] == "refused":
-                raise RefusedError(msgpack.unpackb(answer["body"]))
-            pages = answer["pages"]
-            parts.append(answer["body"])
-            # Only the request for the first page needs the content.
-            args = {}
+    async def _fetch(self, sequence: int, op: str, args: dict[str, Any], timeout_s: float) -> Any:
+        first, deadline = await self._ask(sequence, op, args, 0, _Deadline(timeout_s))
+        parts = [first["body"]]
+        # Only the request for the first page needs the content.
+        for start in range(1, first["pages"], _PAGES_AT_ONCE):
+            numbers = range(start, min(start + _PAGES_AT_ONCE, first["pages"]))
+            asked = [asyncio.ensure_future(self._ask(sequence, op, {}, page, deadline.copy())) for page in numbers]
+            try:
+                found = await asyncio.gather(*asked)
+            finally:
+                for one in asked:
+                    one.cancel()
+            parts += [answer["body"] for answer, _ in found]
+            deadline = found[-1][1]
         return msgpack.unpackb(b"".join(parts), strict_map_key=False)
 
     async def _ask(
@@ -155,9 +162,10 @@ class ControlClient:
         op: str,
         args: dict[str, Any],
         page: int,
-        inbox: asyncio.Queue[dict[str, Any]],
         deadline: "_Deadline",
-    ) -> dict[str, Any]:
+    ) -> tuple[dict[str, Any], "_Deadline"]:
+        """One page of the answer, and what is left of the time. Raises RefusedError, TimeoutError."""
+        inbox = self._waiting[sequence][page] = asyncio.Queue()
         request = {
             "v": PROTOCOL_VERSION,
             "fabric": self._realm.fabric,
@@ -184,8 +192,10 @@ class ControlClient:
                         answer = await inbox.get()
                         if answer["status"] == "pending":
                             self._last_error = "it is still being carried out"
-                        elif answer["status"] == "refused" or answer["page"] == page:
-                            return answer
+                        elif answer["status"] == "refused":
+                            raise RefusedError(msgpack.unpackb(answer["body"]))
+                        else:
+                            return answer, deadline
             except TimeoutError:
                 wait_s = min(wait_s * 2, _RETRY_MAX_S)
 
@@ -217,5 +227,10 @@ class ControlClient:
         answered = {"status", "page", "pages", "body"} <= message.keys()
         if ident is None or ident[0] != self._ident or not answered:
             self.drops["not_asked"] = self.drops.get("not_asked", 0) + 1
-        elif (inbox := self._waiting.get(ident[1])) is not None:
-            inbox.put_nowait(message)
+        else:
+            waiting = self._waiting.get(ident[1], {})
+            # A refusal, and the word that it takes longer, are about all pages.
+            told = waiting.values() if message["status"] != "ok" else [waiting.get(message["page"])]
+            for inbox in told:
+                if inbox is not None:
+                    inbox.put_nowait(message)

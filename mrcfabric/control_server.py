@@ -9,7 +9,8 @@ and counts a datagram that does not bear the fabric's secret or belongs to anoth
 
 import asyncio
 import socket
-from collections import OrderedDict
+import time
+from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -32,6 +33,8 @@ from mrcfabric.errors import ConfigError, RefusedError
 
 Op: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
 """One operation: takes the args, returns data that msgpack can carry. RefusedError and ConfigError go back as text."""
+TOO_OLD = "this request is too old, its answer is no longer kept"
+FORGOTTEN = "forgotten"
 _SENDS_MAX = 3
 """Tries to send one datagram: instead of sending, asyncio-dgram may raise the error of an earlier datagram."""
 
@@ -44,6 +47,8 @@ class ControlLimits:
     """Answers kept for repeated requests. The oldest goes first; its id is refused from then on."""
     answer_bytes_max: int = 16 << 20
     """Bytes of kept answers; the newest is kept whatever its size."""
+    answer_wall_s: float = 60.0
+    """How long an answer is kept after it was last asked for. Its id is remembered, and a repetition refused."""
     pending_max: int = 256
     """Requests carried out at once; the server refuses one more as busy."""
     clients_max: int = 4096
@@ -53,12 +58,14 @@ class ControlLimits:
 class _Answer:
     """The state of one request id: still running, or the pages of its answer."""
 
-    __slots__ = ("asker", "pages", "status", "uncut")
+    __slots__ = ("asked_s", "asker", "pages", "status", "uncut")
 
     def __init__(self, asker: Any = None) -> None:
         self.asker = asker
         """The address that asked: the same request from another address is a replayed recording."""
         self.uncut = False
+        self.asked_s = time.monotonic()
+        """When it was last asked for."""
         self.status = "pending"
         self.pages: list[bytes] = [b""]
 
@@ -100,6 +107,8 @@ class ControlServer:
         self._stream: Any = None
         self._answers: OrderedDict[RequestId, _Answer] = OrderedDict()
         self._answer_bytes = 0
+        self._aging: deque[_Answer] = deque()
+        """Answers in the order in which they were made."""
         self._pending = 0
         self._floors: dict[int, int] = {}
         self.requests = 0
@@ -125,6 +134,11 @@ class ControlServer:
         """The bound address (with the real port when 0 was asked for)."""
         host, port = self._stream.sockname[:2]
         return str(host), int(port)
+
+    @property
+    def kept_bytes(self) -> int:
+        """What the kept answers take."""
+        return self._answer_bytes
 
     def counters(self) -> dict[str, Any]:
         """Counters of the control channel."""
@@ -178,8 +192,12 @@ class ControlServer:
         if known is not None and known.asker != peer:
             self._drop("other_asker")
             return
+        if known is not None and known.status == FORGOTTEN:
+            await self._send(ident, _settled("refused", TOO_OLD), 0, peer)
+            return
         if known is not None:
             self.duplicates += page == 0
+            known.asked_s = time.monotonic()
             await self._send(ident, known, page, peer)
             return
         self.requests += 1
@@ -201,7 +219,7 @@ class ControlServer:
         if op not in self._ops:
             return f"unknown op {op!r}; known: {', '.join(sorted(self._ops))}"
         if page or ident[1] <= self._floors.get(ident[0], -1):
-            return "this request is too old, its answer is no longer kept"
+            return TOO_OLD
         if ident[0] not in self._floors and len(self._floors) >= self._limits.clients_max:
             return f"{len(self._floors)} others have asked, no more can be told from recordings"
         if self._pending >= self._limits.pending_max:
@@ -216,10 +234,20 @@ class ControlServer:
             result = _settled("refused", str(error))
         finally:
             self._pending -= 1
-        answer.status, answer.pages = result.status, result.pages
+        answer.status, answer.pages, answer.asked_s = result.status, result.pages, time.monotonic()
         self._answer_bytes += answer.size
+        self._aging.append(answer)
+        self._forget_bytes(answer.asked_s - self._limits.answer_wall_s)
         self._forget_old(ident)
         await self._send(ident, answer, 0, peer)
+
+    def _forget_bytes(self, before_s: float) -> None:
+        """Drop the pages of answers that nobody has asked for since then: who looks often would fill the memory."""
+        while self._aging and self._aging[0].asked_s < before_s:
+            answer = self._aging.popleft()
+            if answer.status != FORGOTTEN:
+                self._answer_bytes -= answer.size
+                answer.status, answer.pages = FORGOTTEN, []
 
     def _forget_old(self, newest: RequestId) -> None:
         limits = self._limits
@@ -232,6 +260,7 @@ class ControlServer:
             # The id goes below the floor: a later repetition is refused, so that it cannot run the op a second time.
             del self._answers[ident]
             self._answer_bytes -= answer.size
+            answer.status, answer.pages = FORGOTTEN, []
             client, sequence = ident
             self._floors[client] = max(sequence, self._floors.get(client, -1))
 

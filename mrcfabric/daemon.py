@@ -7,6 +7,7 @@ and the clock. The ops, with their args:
     status {}                    the node's identity, and how far it has come
     counters {parts}             all counters, or only these parts: core, fidelity, control, process, ...
     glance {}                    a few of these, for frequent requests (`mrcfabric.glance`)
+    together {op, args, nodes}   what these daemons of the process answer to one of these (`mrcfabric.together`)
     command {op, args, at_ns}    a command of the core, at a fabric time or as soon as possible; answers when done
     commands {}                  names of the core's commands
     events {since, limit}        events after number `since`
@@ -32,7 +33,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, TextIO
 
-from mrcfabric.clock import ClockPage
 from mrcfabric.command_table import CommandTable
 from mrcfabric.control import ControlServer, Op
 from mrcfabric.control_cut import ControlCuts
@@ -42,11 +42,13 @@ from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.event_ring import EventRing
 from mrcfabric.glance import Glance, Head
 from mrcfabric.link_port import LinkEnd
+from mrcfabric.metrics import Family, text
 from mrcfabric.metrics_server import serve_metrics
 from mrcfabric.node import Node
 from mrcfabric.runner import Runner
 from mrcfabric.sim.trace import Trace
 from mrcfabric.taps import Taps
+from mrcfabric.together import OP, Together
 from mrcfabric.units import NEVER, Instant
 from mrcfabric.wire.link import link_tag
 from mrcfabric.wire_settings import code_points, wire_options
@@ -75,6 +77,7 @@ class Daemon:
         self.core = core
         self.drive: Drive
         self._stop = stop
+        self.closed = False
         self.alone = True
         """False when its crash would end other daemons too."""
         self.log_to: TextIO = sys.stderr
@@ -95,6 +98,7 @@ class Daemon:
             "crash": self._crash,
             "stop": self._stop_op,
         }
+        self.together = Together(self)
         wire = code_points(config.topology), wire_options(config.topology)
         self._taps = Taps(*wire, lambda taps: setattr(self.drive, "taps", taps), lambda: self.drive.now_ns)
         self._stand = WitnessStand(*wire, self.set_witness, lambda: self.drive.now_ns)
@@ -102,10 +106,10 @@ class Daemon:
         self._control = ControlServer(
             config.control,
             config.realm.of(config.node),
-            {**ops, **self._taps.ops, **self._stand.ops, **self.own_ops()},
+            {**ops, **self._taps.ops, **self._stand.ops, OP: self.together.answer, **self.own_ops()},
             incarnation=config.incarnation,
-            cut_off=lambda: bool(self._cuts.cuts) and self._cuts.cut_off(self.drive.now_ns),
-            uncut=OPS_OF_THE_EMULATION,
+            cut_off=lambda: not self.hears(),
+            uncut=(*OPS_OF_THE_EMULATION, OP),
         )  # fmt: skip
 
     # Filled in by nicd and switchd.
@@ -134,8 +138,8 @@ class Daemon:
     def deliver(self, events: list[Any]) -> None:
         """Take events of the core. The daemon has already taken the answers to its own commands."""
 
-    def metrics(self, counters: dict[str, Any]) -> bytes:
-        """The counters as Prometheus text."""
+    def families(self, counters: dict[str, Any]) -> list[Family]:
+        """The counters as Prometheus metrics."""
         raise NotImplementedError
 
     def set_witness(self, witness: Witness | None) -> None:
@@ -188,6 +192,7 @@ class Daemon:
 
     def close(self) -> None:
         """Close the taps, the witness and the control socket."""
+        self.closed = True
         self._taps.close()
         self._stand.close()
         self._control.close()
@@ -251,7 +256,7 @@ class Daemon:
         }
 
     def _render(self) -> bytes:
-        return self.metrics(self.counters())
+        return text(self.families(self.counters()))
 
     # Ops.
 
@@ -278,7 +283,15 @@ class Daemon:
             raise RefusedError("parts: wanted a list of names")
         return self.counters(parts)
 
+    def hears(self) -> bool:
+        """Whether no fault cuts it off from its control channel now."""
+        return not self._cuts.cuts or not self._cuts.cut_off(self.drive.now_ns)
+
     async def _glance(self, _args: dict[str, Any]) -> Glance:
+        return self.glance()
+
+    def glance(self) -> Glance:
+        """What it shows at a look (`mrcfabric.glance`)."""
         count = self.drive.fidelity
         head = Head(
             self.drive.now_ns, self.config.incarnation, self._ring.last, count.frames_in, count.late_frames,
@@ -384,16 +397,3 @@ def link_ends(config: DaemonConfig, own_doorbell: int, first_peer_slot: int | No
             )
         )
     return ends
-
-
-def private_page(configs: list[DaemonConfig]) -> tuple[ClockPage, list[int], list[int]]:
-    """A page for use without an agent: it only keeps counts. Returns it, each daemon's slot and first peer's slot."""
-    peers: list[list[tuple[int, int]]] = []
-    slots, firsts = [], []
-    for config in configs:
-        slot = len(peers)
-        slots.append(slot)
-        firsts.append(slot + 1)
-        peers.append([(slot + 1 + index, 0) for index in range(len(config.links))])
-        peers.extend([(slot, index)] for index in range(len(config.links)))
-    return ClockPage.create(peers, configs[0].clock.dilation), slots, firsts

@@ -20,7 +20,7 @@ from setproctitle import setproctitle
 
 from mrcfabric import crowd, daemon_config
 from mrcfabric.clock import ClockPage
-from mrcfabric.daemon import Daemon, link_ends, private_page
+from mrcfabric.daemon import Daemon, link_ends
 from mrcfabric.daemon_config import ClockConfig, DaemonConfig
 from mrcfabric.errors import ConfigError
 from mrcfabric.runner import Runner
@@ -213,3 +213,16 @@ def _first(errors: BaseExceptionGroup[ConfigError]) -> ConfigError:
         error = error.exceptions[0]
     assert isinstance(error, ConfigError)
     return error
+
+
+def private_page(configs: list[DaemonConfig]) -> tuple[ClockPage, list[int], list[int]]:
+    """A page for use without an agent: it only keeps counts. Returns it, each daemon's slot and first peer's slot."""
+    peers: list[list[tuple[int, int]]] = []
+    slots, firsts = [], []
+    for config in configs:
+        slot = len(peers)
+        slots.append(slot)
+        firsts.append(slot + 1)
+        peers.append([(slot + 1 + index, 0) for index in range(len(config.links))])
+        peers.extend([(slot, index)] for index in range(len(config.links)))
+    return ClockPage.create(peers, configs[0].clock.dilation), slots, firsts

@@ -179,6 +179,7 @@ class SharedProcess:
             config = self._config(table)
             daemon = self._build(config, stop)
             daemon.log_to = log
+            daemon.together.siblings = lambda: [member.daemon for member in self._members.values()]
             await daemon.open()
             opened = daemon
             daemon.attach(self._runner, link_ends(config, self._doorbell, None), config.clock.slot)

@@ -28,6 +28,7 @@ from mrcfabric.daemon_process import run_tables
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.glance import NicRest
 from mrcfabric.link_port import LinkEnd
+from mrcfabric.metrics import Family
 from mrcfabric.runner import Runner
 from mrcfabric.witness import Witness
 from nicd import metrics
@@ -166,8 +167,8 @@ class NicDaemon(Daemon):
     def set_witness(self, witness: Witness | None) -> None:
         self.nic.set_witness(witness)
 
-    def metrics(self, counters: dict[str, Any]) -> bytes:
-        return metrics.render(self.config.realm.fabric, self.config.node, counters)
+    def families(self, counters: dict[str, Any]) -> list[Family]:
+        return metrics.collect(self.config.realm.fabric, self.config.node, counters)
 
     def _from_application(self, command: asked.Command) -> None:
         self.drive.command(command)

@@ -17,6 +17,7 @@ from mrcfabric.daemon_config import DaemonConfig
 from mrcfabric.daemon_process import run_tables
 from mrcfabric.errors import RefusedError
 from mrcfabric.glance import SwitchRest
+from mrcfabric.metrics import Family
 from mrcfabric.witness import Witness
 from switchd import metrics
 from switchd.compose import switch_config
@@ -91,8 +92,8 @@ class SwitchDaemon(Daemon):
     def set_witness(self, witness: Witness | None) -> None:
         self.switch.set_witness(witness)
 
-    def metrics(self, counters: dict[str, Any]) -> bytes:
-        return metrics.render(self.config.realm.fabric, self.config.node, counters)
+    def families(self, counters: dict[str, Any]) -> list[Family]:
+        return metrics.collect(self.config.realm.fabric, self.config.node, counters)
 
     async def _impairments(self, _args: dict[str, Any]) -> dict[str, dict[str, Any]]:
         return {str(port): fault.settings() for port, fault in self.switch.impairments().items()}

@@ -16,6 +16,7 @@ from typing import Any
 from mrcfabric.control import ControlClient, NoAnswerError, Realm
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.units import NEVER, Instant
+from orchestrator.fabric.batches import Batches
 from orchestrator.fabric.past_lives import PastLives
 from orchestrator.faults.table import Stamped
 from orchestrator.hosts.clock.timekeeper import Timekeeper
@@ -56,6 +57,8 @@ class Daemons:
         """`cluster`: the hosts, open before `start_all`."""
         self.layout = layout
         self.members = {node: Member(node, plan) for plan in layout.processes for node in plan.nodes}
+        self.batches = Batches(self.members, self.call)
+        """Questions to many daemons."""
         self.past = PastLives()
         """What daemons have reported about the fidelity of the emulation, over all lives."""
         self._cluster = cluster
@@ -257,11 +260,10 @@ class Daemons:
         asked = [node for node in (self.members if nodes is None else nodes) if self.member(node).alive]
         lives = [self.members[node].incarnation for node in asked]
         args = {} if parts is None else {"parts": list(parts)}
-        answers = await asyncio.gather(
-            *(self.call(node, "counters", args, timeout_s) for node in asked), return_exceptions=True
-        )
+        answers = await self.batches.ask(asked, "counters", args, timeout_s)
         found = {}
-        for node, incarnation, answer in zip(asked, lives, answers, strict=True):
+        for node, incarnation in zip(asked, lives, strict=True):
+            answer = answers[node]
             if isinstance(answer, NoAnswerError) and silent is not None:
                 silent.append(node)
             elif isinstance(answer, RefusedError):

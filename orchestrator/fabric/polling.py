@@ -1,6 +1,7 @@
 """Asks all daemons for their glances, once for everybody who watches the fabric.
 
-Owns when a daemon is asked and when its last answer is good enough. A daemon is asked at most once in `SHARED_WALL_S`,
+Owns when a daemon is asked and when its last answer is good enough. Daemons that share a process are asked with one
+question (`orchestrator.fabric.batches`). A daemon is asked at most once in `SHARED_WALL_S`,
 and while the fabric sleeps only once. A daemon that has not answered after `BRIEF_WALL_S` is late: its last answer is
 used if it is at most `RECENT_WALL_S` old. Without such an answer the look waits up to `PATIENCE_WALL_S`; then the
 daemon is silent. Its one question stays open, and later looks do not wait for it. `mrcfabric.glance` says what a glance
@@ -90,9 +91,9 @@ class Poller:
         alive = [name for name in names if self._daemons.member(name).alive]
         began_s = time.monotonic()
         fresh_s, recent_s = began_s - SHARED_WALL_S, began_s - RECENT_WALL_S
-        for name in alive:
-            if name not in self._asking and self._newest(name, fresh_s) is None:
-                self._asking[name] = asyncio.create_task(self._ask(name))
+        stale = [name for name in alive if name not in self._asking and self._newest(name, fresh_s) is None]
+        for group in self._daemons.batches.groups(stale):
+            self._begin(group)
         await self._wait(alive, BRIEF_WALL_S)
         unheard = [name for name in alive if self._newest(name, recent_s) is None and name not in self._slow]
         await self._wait(unheard, PATIENCE_WALL_S - BRIEF_WALL_S)
@@ -112,22 +113,45 @@ class Poller:
 
     async def _wait(self, names: Iterable[str], wall_s: float) -> None:
         """Wait up to `wall_s` until these daemons have answered; skip those known to be slow."""
-        asked = [self._asking[name] for name in names if name in self._asking and name not in self._slow]
-        if asked:
-            await asyncio.wait(asked, timeout=wall_s)
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + wall_s
+        while asked := {self._asking[name] for name in names if name in self._asking and name not in self._slow}:
+            _, pending = await asyncio.wait(asked, timeout=max(0.0, until_s - loop.time()))
+            # Those that an answer has left out are being asked once more, each on its own.
+            if pending or loop.time() > until_s:
+                return
 
-    async def _ask(self, name: str) -> None:
-        rest_s, incarnation = self._time.rest_s, self._daemons.members[name].incarnation
+    def _begin(self, names: list[str]) -> None:
+        asking = asyncio.create_task(self._ask(names))
+        self._asking.update(dict.fromkeys(names, asking))
+
+    async def _ask(self, names: list[str]) -> None:
+        """Ask daemons of one process, with one question; then those that the answer leaves out, one by one."""
+        rest_s, lives = self._time.rest_s, {name: self._daemons.members[name].incarnation for name in names}
+        told: dict[str, Glance] = {}
+        alone = len(names) == 1
         try:
-            glance = await self._daemons.call(name, "glance", timeout_s=ANSWER_WALL_S)
-            if rest_s != self._time.rest_s:
-                rest_s = None
-            self._kept[name] = _Kept(glance, incarnation, time.monotonic(), rest_s)
-        except (NoAnswerError, RefusedError):
-            self._kept.pop(name, None)
+            if alone:
+                told = {names[0]: await self._daemons.call(names[0], "glance", timeout_s=ANSWER_WALL_S)}
+            else:
+                told = await self._daemons.batches.ask_group(names, "glance", {}, ANSWER_WALL_S)
+        except NoAnswerError:
+            alone = True
+        except RefusedError:
+            pass
         finally:
-            del self._asking[name]
-            self._slow.discard(name)
+            for name in names:
+                del self._asking[name]
+                self._slow.discard(name)
+        if rest_s != self._time.rest_s:
+            rest_s = None
+        for name in names:
+            if name in told:
+                self._kept[name] = _Kept(told[name], lives[name], time.monotonic(), rest_s)
+            elif alone:
+                self._kept.pop(name, None)
+            else:
+                self._begin([name])
 
     def _newest(self, name: str, since_s: float) -> Glance | None:
         """What a daemon has answered since `since_s` or in the present sleep of the fabric; None: nothing."""

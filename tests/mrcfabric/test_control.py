@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from typing import Any
 
 import pytest
 
@@ -36,6 +37,31 @@ def test_long_answers_come_in_pages(run: Run) -> None:
             answer = await client.call("long", {"kb": 300})
             assert answer == await ops.long({"kb": 300})
             assert ops.calls == 2
+            assert server.counters()["requests"] == 1
+
+    run(body())
+
+
+def test_pages_may_come_in_any_order_and_get_lost(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several are asked for at once; each is sent late, lost or out of turn, and the answer is whole all the same."""
+    sent, kept = ControlServer._send, list[Any]()
+
+    async def send(self: ControlServer, *packet: Any) -> None:
+        kept.append(packet)
+        if len(kept) % 5 == 0:
+            kept.pop()  # lost
+        if len(kept) % 3 == 0:
+            for one in reversed(kept[-2:]):
+                await sent(self, *one)
+        elif len(kept) % 3 == 1:
+            await sent(self, *packet)
+
+    monkeypatch.setattr(ControlServer, "_send", send)
+
+    async def body() -> None:
+        ops = CountingOps()
+        async with serving(ops) as server, ControlClient(server.address, REALM) as client:
+            assert await client.call("long", {"kb": 500}, timeout_s=20) == await ops.long({"kb": 500})
             assert server.counters()["requests"] == 1
 
     run(body())

@@ -44,6 +44,22 @@ def test_a_forgotten_request_is_refused_not_run_again(run: Run) -> None:
     run(body())
 
 
+def test_an_answer_that_nobody_asks_for_any_more_takes_no_room(run: Run) -> None:
+    async def body() -> None:
+        ops = CountingOps()
+        limits = ControlLimits(answer_wall_s=0.0)
+        async with serving(ops, limits=limits) as server, peer_of(server) as peer:
+            for sequence in range(4):
+                assert (await peer.ask(request_of("long", (7, sequence), {"kb": 20})))["status"] == "ok"
+                assert 20_000 < server.kept_bytes < 30_000, "that of the newest answer alone"
+            again = await peer.ask(request_of("long", (7, 2), {"kb": 20}))
+            assert again["status"] == "refused"
+            assert b"too old" in again["body"]
+            assert ops.calls == 4, "it was not carried out once more"
+
+    run(body())
+
+
 def test_a_channel_that_is_cut_carries_nothing_and_afterwards_all(run: Run) -> None:
     async def body() -> None:
         ops = CountingOps()

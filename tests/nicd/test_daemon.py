@@ -8,6 +8,7 @@ import pytest
 import nicd.daemon
 import switchd.daemon
 from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.metrics import text
 from nicd.verbs import AsyncDevice
 from tests.support.daemons import Bench, daemons, tables
 
@@ -157,7 +158,7 @@ async def test_applications_are_served_beside_commands(tmp_path: Path) -> None:
             assert row["qpn"] == qp.local.qpn
             counters = await bench.call("h000", "counters")
             assert counters["verbs"]["clients"] == 1
-        assert b"mrc_nic_applications" in bench.daemons["h000"].metrics(await bench.call("h000", "counters"))
+        assert b"mrc_nic_applications" in text(bench.daemons["h000"].families(await bench.call("h000", "counters")))
     assert not path.exists()
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from mrcfabric import daemon_config
 from mrcfabric.control import ControlClient, Realm
-from mrcfabric.daemon import Daemon, link_ends, private_page
-from mrcfabric.daemon_process import Build
+from mrcfabric.daemon import Daemon, link_ends
+from mrcfabric.daemon_process import Build, private_page
 from mrcfabric.runner import Runner
 from mrcfabric.topology import Topology
 from tests.support.ports import free_udp_ports

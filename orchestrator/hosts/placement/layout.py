@@ -246,6 +246,11 @@ class Layout:
         return max(self._crowds.values())
 
     @property
+    def daemons_max(self) -> int:
+        """How many daemons the host with the most has."""
+        return max(Counter(plan.site for plan in self.processes for _ in plan.nodes).values())
+
+    @property
     def frame_bytes(self) -> int:
         """The largest IP packet between hosts."""
         return frame_bytes(self.topology.mtu_bytes, self.sites.ip_version)

@@ -10,7 +10,7 @@ from orchestrator.agent.scrape import page_of_all
 from orchestrator.fabric import Fabric
 from tests.orchestrator.running import DEADLINE_S, SMALL, T1, broken
 from tests.support.counters import samples_of
-from tests.support.wait import eventually
+from tests.support.wait import eventually, eventually_true
 
 pytestmark = pytest.mark.integration
 
@@ -23,6 +23,26 @@ async def test_every_node_that_lives_has_its_series(fabric: Fabric) -> None:
     assert told == set(SMALL.node_names()) - {T1}
     assert any(name.startswith("mrc_nic_qps") for name in samples)
     assert any(name.startswith("mrc_switch_") for name in samples)
+
+
+@pytest.mark.parametrize("pack", ["cores", "none"])
+async def test_the_page_of_all_has_the_series_of_every_single_page(fabric: Fabric) -> None:
+    def told(page: bytes) -> dict[str, float]:
+        moving = ("mrc_cpu_seconds", "mrc_control_")
+        return {name: 0 if name.startswith(moving) else figure for name, figure in samples_of(page).items()}
+
+    async def is_the_same() -> bool:
+        """Once the fabric is at rest."""
+        whole = await page_of_all(fabric)
+        single: dict[str, float] = {}
+        for node in SMALL.node_names():
+            single |= told((await fabric.metrics(node)).encode())
+        heads = [line.split()[2] for line in whole.decode().splitlines() if line.startswith("# TYPE")]
+        assert len(heads) == len(set(heads)), "each family once"
+        assert told(whole).keys() == single.keys()
+        return told(whole) == single
+
+    await eventually_true(is_the_same, DEADLINE_S)
 
 
 @pytest.mark.parametrize("pack", ["none"])
