@@ -5,6 +5,10 @@ both directions, whatever the load: a pipeline delays and never queues. The late
 RTT, windows, thresholds and timers include it, and nothing arrives sooner than `link_delay_ns`.
 
 The latency between an application and its NIC is not part of a round trip: `nicd.core.settings_host`.
+
+By default nodes add nothing, and a link delay has all that a packet spends beside serialization. Published figures are
+one word (`latency: published` of a topology). They are no default: they exist for one switch and one NIC, not for those
+of the paper, and a link of 1 us is what all tables of this project were made with.
 """
 
 from collections.abc import Mapping
@@ -18,6 +22,16 @@ SENDING: Final = {"nic": "nic_send_ns"}
 """By kind of node, what it adds to a link that it sends into."""
 RECEIVING: Final = {"nic": "nic_receive_ns", "t0": "t0_ns", "t1": "t1_ns"}
 """By kind of node, what it adds to a link that it receives from: a switch's port-to-port latency counts once."""
+PUBLISHED: Final[Mapping[str, int]] = {"t0_ns": 250, "t1_ns": 250, "nic_send_ns": 315, "nic_receive_ns": 315}
+"""A switch: port to port, as Broadcom gives it for Tomahawk Ultra. A NIC: with the two of `HOST_PUBLISHED` 1.83 us,
+half the round trip of 2 bytes from GPU to GPU with ConnectX-5 (linux-rdma/perftest, pull request 98); how that is
+divided is not published."""
+HOST_PUBLISHED: Final[Mapping[str, int]] = {"host_post_ns": 600, "host_complete_ns": 600}
+"""Settings of `nic` that go with them: doorbell, fetch of the work request and read of the payload; and from the last
+byte, or its acknowledgement, to the application."""
+CABLE_NS: Final = 100
+"""The link delay that goes with them: the cable alone, 20 m of fibre."""
+WORD: Final = "published"
 NAMES: Final = (*SENDING.values(), *RECEIVING.values())
 
 

@@ -14,6 +14,7 @@ A file is one table; every key is optional and has the default of the `Topology`
     link_rates_bps: {p0-t0-0~p0-t1-1: 25G}
 
 `system: NAME` puts the settings of a system (`mrcfabric.bundles`) beneath those of the file, which go beneath flags.
+`latency: published` is short for the published latencies of nodes and hosts and the link delay that goes with them.
 """
 
 import dataclasses
@@ -26,7 +27,7 @@ from typing import Any, Final
 
 import yaml
 
-from mrcfabric import bundles
+from mrcfabric import bundles, latency
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import shown
 from mrcfabric.quantity import QUANTITY, UNITS, quantity
@@ -43,6 +44,8 @@ SETTINGS_MAX = 256
 FILE_KEY = "file"
 """The key that names the file to start from, in a topology inside another file."""
 
+LATENCY_KEY: Final = "latency"
+LINK_KEY: Final = "link_delay_ns"
 SYSTEM_KEY: Final = "system"
 SYSTEM_TABLES: Final = ("nic", "switch", "wire", "dscp")
 """The tables of settings that a system may have."""
@@ -128,6 +131,8 @@ def read_part(
 
 
 def _made(base: dict[str, Any], places: dict[str, str], path: str) -> TopologyFile:
+    if base.get(LATENCY_KEY) == latency.WORD:
+        _put_latency_beneath(base, places)
     if SYSTEM_KEY in base:
         _put_beneath(read_system(base[SYSTEM_KEY], places[SYSTEM_KEY]), base, places)
     try:
@@ -163,6 +168,14 @@ def with_system(topology: Topology, system: str) -> Topology:
     return Topology.from_dict(base)
 
 
+def _put_latency_beneath(base: dict[str, Any], places: Mapping[str, str]) -> None:
+    """Set the published latencies where the file and the flags say nothing else."""
+    base[LATENCY_KEY] = dict(latency.PUBLISHED)
+    base["nic"] = {**latency.HOST_PUBLISHED, **base.get("nic", {})}
+    if LINK_KEY not in places:
+        base[LINK_KEY] = latency.CABLE_NS
+
+
 def _put_beneath(system: System, base: dict[str, Any], places: dict[str, str]) -> None:
     """Add the settings of a system where `base` says nothing else."""
     for table, settings in system.tables.items():
@@ -174,7 +187,7 @@ def _put_beneath(system: System, base: dict[str, Any], places: dict[str, str]) -
 
 def _value(key: str, value: object, text: str) -> Any:
     """One value as `Topology` wants it; `text` is its spelling in the file."""
-    if key in _TEXTS:
+    if key in _TEXTS or key == LATENCY_KEY:
         return text
     if key == "usid_block" and (match := _BLOCK.fullmatch(text)):
         return int(match[1], 16) << 16 | int(match[2], 16)
@@ -216,9 +229,15 @@ def _read_table(
         raise ConfigError(_place(path, root), "is no table of settings", "lines of `key: value`")
     for key, node in _entries(path, root, keys, "setting" if keys is _KEYS else "key of a system"):
         places[key] = _place(path, node)
-        base[key] = _table(loader, path, key, node, places) if key in TABLES else _leaf(loader, path, key, node)
+        table = key in TABLES and not _is_word(key, node)
+        base[key] = _table(loader, path, key, node, places) if table else _leaf(loader, path, key, node)
         if key == SYSTEM_KEY:
             base[key] = beside(path, base[key])
+
+
+def _is_word(key: str, node: yaml.Node) -> bool:
+    """Whether a table is named, not written out."""
+    return key == LATENCY_KEY and isinstance(node, yaml.ScalarNode) and node.value == latency.WORD
 
 
 def beside(path: str, system: str) -> str:
@@ -311,7 +330,7 @@ def _override(flag: str, base: dict[str, Any], places: dict[str, str], prefix: s
     table, dot, inner = key.partition(".")
     if not equals:
         raise ConfigError(where, "is no setting", "key=value, as planes=4 or nic.rto_ns=200us")
-    if key in TABLES:
+    if key in TABLES and (key, text) != (LATENCY_KEY, latency.WORD):
         raise ConfigError(where, f"{key} is a table", f"one setting at a time: {key}.KEY=value")
     if (dot and table not in TABLES) or (not dot and key not in _KEYS):
         raise ConfigError(where, f"no setting is called {shown(key)}", _nearest(key, _KEYS))
@@ -322,6 +341,8 @@ def _override(flag: str, base: dict[str, Any], places: dict[str, str], prefix: s
     if value is None or isinstance(value, (list, dict)):
         raise ConfigError(where, "one value is wanted after the =")
     if dot:
+        if base.get(table) == latency.WORD:
+            _put_latency_beneath(base, places)
         base[table] = {**base.get(table, {}), inner: _value(_unit_key(table, inner), value, text)}
     else:
         base[key] = _value(key, value, text)

@@ -177,8 +177,9 @@ CONGESTION = (
         UNKNOWN,
         "None unless a topology says so: its link delay has the receiving switch's. With latencies of their own "
         "(`mrcfabric/latency.py`) nodes add to the delay of their links, so that base RTT and all that follows from it "
-        "reckon with them; hosts add to posts and completions. All are pipelined. Published figures: "
-        "`examples/topologies/latency.yaml`.",
+        "reckon with them; hosts add to posts and completions. All are pipelined. Published figures "
+        "are one word, `latency: published`, and no default: they exist for one switch and one NIC, and of the NIC "
+        "only a sum is published. 2-byte writes take 1.32 times as long across T1s with them, where 1.28 is published.",
         _of(NIC, "host_post_ns", "host_complete_ns"),
     ),
     Choice("Marks on the last hop", OPTION, "Off, as the paper has it.", _of(SWITCH, "ecn_last_hop")),

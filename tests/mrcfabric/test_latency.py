@@ -1,11 +1,13 @@
 """Latency of nodes: what it adds to which direction of which link, and what follows for round trips."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.latency import NAMES, check_latency, delay_ns
+from mrcfabric.latency import PUBLISHED as PUBLISHED_NS
 from mrcfabric.topology import Topology
 from mrcfabric.topology_file import load
 from nicd.compose import nic_config
@@ -93,3 +95,42 @@ def test_latency_takes_nothing_from_the_rate(latency: dict[str, int]) -> None:
     rate = outcome.flows[0].window_bytes * 8e9 / (window[1] - window[0])
     assert rate == pytest.approx(2 * topology.rate_bps * 0.961, rel=0.02)
     assert outcome.nics["packets_lost"] == 0
+
+
+def test_one_word_means_the_published_figures(tmp_path: Path) -> None:
+    """In a file and as a flag, beneath what is said beside it, for any shape and any system."""
+    whole = load(PUBLISHED)
+    for shown in (load(None, ["latency=published"]), load(_file(tmp_path, "latency: published\n"))):
+        assert (shown.latency, shown.link_delay_ns) == (whole.latency, whole.link_delay_ns)
+        assert shown.nic == whole.nic
+    changed = load(
+        _file(tmp_path, "latency: published\nlink_delay_ns: 200ns\nnic: {host_post_ns: 1us, rto_ns: 1ms}\n"),
+        ["latency.t1_ns=1us"],
+    )
+    assert changed.latency == {**PUBLISHED_NS, "t1_ns": 1000}
+    assert changed.link_delay_ns == 200
+    assert changed.nic == {"host_post_ns": 1000, "host_complete_ns": 600, "rto_ns": 1_000_000}
+    assert load(None, ["latency.t1_ns=1us", "latency=published"]).latency == PUBLISHED_NS
+    assert load(None, ["latency=published", "system=roce"]).nic["host_post_ns"] == 600
+    assert Topology.from_dict(changed.to_dict()) == changed
+
+
+@pytest.mark.parametrize("word", ["measured", "0", "true"])
+def test_no_other_word_stands_for_latencies(tmp_path: Path, word: str) -> None:
+    with pytest.raises(ConfigError, match="latency is a table"):
+        load(None, [f"latency={word}"])
+    with pytest.raises(ConfigError, match="latency must be a table"):
+        load(_file(tmp_path, f"latency: {word}\n"))
+
+
+@pytest.mark.parametrize("planes", [1, 8])
+def test_the_published_ratio_of_small_writes_does_not_depend_on_the_shape(planes: int) -> None:
+    topology = load(None, ["latency=published", f"planes={planes}", "t1_per_plane=2", "nics_per_t0=2"])
+    inside, across = half_round_trip_ns(topology, 1), half_round_trip_ns(topology, topology.nics_per_t0)
+    assert across / inside == pytest.approx(1.28, rel=0.05)
+
+
+def _file(folder: Path, text: str) -> Path:
+    path = folder / "topology.yaml"
+    path.write_text(text)
+    return path

@@ -13,9 +13,10 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from mrcfabric import latency
 from mrcfabric.topology import Topology
 from mrcfabric.topology_check import TABLES
-from mrcfabric.topology_file import FILE_KEY
+from mrcfabric.topology_file import FILE_KEY, LATENCY_KEY
 from orchestrator.scenario.model import DRAWN, ENTRIES, WORKLOADS, ChaosEntry, ScenarioFile
 from orchestrator.yamlfile.document import FABRIC_KEY
 
@@ -67,7 +68,10 @@ def _fabric() -> dict[str, Any]:
     """The keys of a topology file with their kinds; the topology itself checks the values."""
     scalar = {"type": ["integer", "number", "string", "boolean"]}
     table = {"type": "object", "additionalProperties": scalar}
-    keys = {field.name: table if field.name in TABLES else scalar for field in dataclasses.fields(Topology)}
+    keys: dict[str, Any] = {
+        field.name: table if field.name in TABLES else scalar for field in dataclasses.fields(Topology)
+    }
+    keys[LATENCY_KEY] = {"anyOf": [table, {"const": latency.WORD}]}
     own = {"type": "string", "description": "A topology file, from which the other keys differ."}
     return {
         "description": "As a topology file has it; the defaults of a topology without it.",
