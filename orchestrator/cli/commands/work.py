@@ -8,7 +8,7 @@ scenario (`orchestrator.apps.demo`), carried out as any other.
 import json
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import typer
 
@@ -29,6 +29,9 @@ from orchestrator.cli.flags import (
     overrides,
     say_limits,
 )
+
+if TYPE_CHECKING:
+    from orchestrator.apps.perf import Perf
 
 ReportOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the report as JSON.")]
 FolderOption: TypeAlias = Annotated[Path | None, typer.Option("--run-dir", help="Folder of run and report.")]
@@ -170,10 +173,8 @@ def perf(
     from orchestrator.apps.patterns import pattern_of
     from orchestrator.apps.perf import Perf, PerfSettings
     from orchestrator.apps.verdict import EXIT_CODES
-    from orchestrator.cli.perf_text import head, round_line, summary
-    from orchestrator.cli.progress import waiting
+    from orchestrator.cli.perf_text import summary
     from orchestrator.hosts.placement.layout import pack_of
-    from orchestrator.planning.abilities import has_evs
     from orchestrator.process.run_folder import default_path
 
     if given is not None and file is not None:
@@ -191,26 +192,30 @@ def perf(
         cluster_asked_for(topology, inventory, engine, nodes_per_process, wheelhouse, lease),
     )
     folder = run_dir or default_path("perf")
-    done, evs = 0, has_evs(topology)
-
-    def state() -> str:
-        return f"round {done + 1} of {len(run.plan)}" if run.began else f"starting {topology.nodes} daemons"
-
-    with waiting(state, terminal_only=True) as wait:
-
-        def on_round(record: dict[str, Any]) -> None:
-            nonlocal done
-            done += 1
-            if not as_json:
-                wait.aside(lambda: typer.echo(round_line(record, evs)))
-
-        run.on_round = on_round
-        if not as_json:
-            typer.echo(head(evs))
-        data = _run(run.run(folder))
+    data = _shown(run, folder, quiet=as_json)
     path = report.write(data, folder)
     typer.echo(json.dumps(data, indent=1) if as_json else f"{summary(data)}\nreport: {path}")
     raise typer.Exit(EXIT_CODES[data["verdict"]])
+
+
+def _shown(run: "Perf", folder: Path, *, quiet: bool) -> dict[str, Any]:
+    """Measure, and print the rounds unless `quiet`; the report."""
+    from orchestrator.cli.perf_text import head, round_line
+    from orchestrator.cli.progress import waiting
+    from orchestrator.planning.abilities import has_evs
+
+    evs = has_evs(run.topology)
+
+    def state() -> str:
+        if not run.began:
+            return f"starting {run.topology.nodes} daemons"
+        return f"round {min(len(run.rounds) + 1, len(run.plan))} of {len(run.plan)}"
+
+    with waiting(state, terminal_only=True) as wait:
+        if not quiet:
+            typer.echo(head(evs))
+            run.on_round = lambda record: wait.aside(lambda: typer.echo(round_line(record, evs)))
+        return _run(run.run(folder))
 
 
 def send(
