@@ -50,12 +50,13 @@ class FaultInjector:
         Raises ConfigError, RefusedError.
         """
         fault = self._host_map.settled(self._topology, fault)
-        nodes = self._table.add(fault, self._time.page.fabric_front())
-        self.injected[fault.kind] += 1
-        until_ns = None if fault.end_ns == NEVER else fault.end_ns
-        targets = " ".join(fault.targets[:TARGETS_NOTED])
-        self._journal.note("fault", fault.start_ns, id=fault.id, fault=fault.kind, of=targets, until_ns=until_ns)
-        await self._lifecycle.bring_in_line(nodes)
+        with self._time.before(fault.start_ns):
+            nodes = self._table.add(fault, self._time.page.fabric_front())
+            self.injected[fault.kind] += 1
+            until_ns = None if fault.end_ns == NEVER else fault.end_ns
+            targets = " ".join(fault.targets[:TARGETS_NOTED])
+            self._journal.note("fault", fault.start_ns, id=fault.id, fault=fault.kind, of=targets, until_ns=until_ns)
+            await self._lifecycle.bring_in_line(nodes)
         return fault
 
     async def heal(self, fault_id: str, at_ns: Instant | None, why: str) -> Fault | None:
@@ -63,10 +64,11 @@ class FaultInjector:
 
         Returns what is left of it. Raises RefusedError.
         """
-        soon = at_ns is None
-        nodes = self._end(fault_id, self._time.soon_ns() if at_ns is None else at_ns, why, soon=soon)
-        left = self._table.get(fault_id)  # before others are heard, who may give the id to another fault
-        await self._lifecycle.bring_in_line(nodes)
+        soon, instant = at_ns is None, self._time.soon_ns() if at_ns is None else at_ns
+        with self._time.before(instant):
+            nodes = self._end(fault_id, instant, why, soon=soon)
+            left = self._table.get(fault_id)  # before others are heard, who may give the id to another fault
+            await self._lifecycle.bring_in_line(nodes)
         return left
 
     async def revive(self, nodes: Sequence[str], why: str) -> Instant | None:

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
 from mrcfabric import tally
@@ -27,6 +27,8 @@ IDLE_HOPS_PER_S = 2000
 PACE_WALL_S = 0.02
 """Pace is measured over at least this long."""
 STALL_WALL_S = 5.0
+BEFORE_WALL_S = 1.0
+"""How long fabric time waits for daemons that are being told of an instant."""
 STALL_HOPS = 20
 """A running fabric has a stalled process if its time has stood still for both; hops are at the nominal pace."""
 
@@ -51,6 +53,10 @@ class Timekeeper:
         self.page.set_limit(limit_ns)
         self.limit_ns = limit_ns
         """How far time may go; NEVER: without end. `still` changes the limit in the page, but not this."""
+        self._still_ns: Instant = NEVER
+        """Where `still` holds fabric time."""
+        self._before_ns: dict[object, Instant] = {}
+        """Where `before` holds it."""
         self._stills = 0
         self._still_s: tuple[float, float] = (0.0, 0.0)
         """The latest time for which `still` held fabric time: begin, end; monotonic."""
@@ -145,8 +151,8 @@ class Timekeeper:
             # Fabric time stood still or went in steps, so the pace measured meanwhile says nothing.
             self._pace_mark, self._pace_ns_per_s = self._moved, self._pace_ns_per_s_max
         self.limit_ns = NEVER if at_ns is None else max(at_ns, self.page.fabric_front())
+        self._set_limit()
         if not self._stills:
-            self.page.set_limit(self.limit_ns)
             self.ring()
         return self.limit_ns
 
@@ -170,7 +176,8 @@ class Timekeeper:
             began_s = time.monotonic()
             self._still_s = began_s, began_s
             # The limit is where the last node is. A node that is further stays where it is.
-            self.page.set_limit(min(self.limit_ns, self.page.fabric_now()))
+            self._still_ns = self.page.fabric_now()
+            self._set_limit()
         try:
             yield
         finally:
@@ -178,8 +185,35 @@ class Timekeeper:
             if not self._stills:
                 self._still_s = self._still_s[0], time.monotonic()
                 self._pace_mark = self._moved = (time.monotonic(), self.now_ns())
-                self.page.set_limit(self.limit_ns)
-                self.ring()
+                self._still_ns = NEVER
+                self._set_limit()
+
+    @contextlib.contextmanager
+    def before(self, at_ns: Instant) -> Iterator[None]:
+        """Keep fabric time before an instant in the block, while daemons are told what is to happen then.
+
+        Not for longer than `BEFORE_WALL_S`: a daemon that hears nothing must not hold the others.
+        """
+        block = object()
+        self._before_ns[block] = at_ns - 1
+        if self.page.limit >= at_ns:
+            self._set_limit()
+        lift = asyncio.get_running_loop().call_later(BEFORE_WALL_S, self._lift, block)
+        try:
+            yield
+        finally:
+            lift.cancel()
+            self._lift(block)
+
+    def _lift(self, block: object) -> None:
+        if self._before_ns.pop(block, None) is not None:
+            self._set_limit()
+
+    def _set_limit(self) -> None:
+        before_ns = self.page.limit
+        self.page.set_limit(min(self.limit_ns, self._still_ns, *self._before_ns.values()))
+        if self.page.limit > before_ns:  # nobody who sleeps need wake for a lower one
+            self.ring()
 
     # Run and sleep.
 

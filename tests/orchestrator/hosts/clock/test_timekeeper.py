@@ -235,6 +235,32 @@ async def test_time_goes_on_as_long_as_it_stood_still_before_it_does_so_again(ke
     assert keeper.page.limit == NEVER
 
 
+async def test_time_waits_until_daemons_know_of_an_instant(keeper: Timekeeper) -> None:
+    with keeper.before(5_000):
+        assert keeper.page.limit == 4_999
+        with keeper.before(3_000), keeper.before(9_000):
+            assert keeper.page.limit == 2_999
+            assert keeper.limit(2_000) == 2_000
+            assert keeper.page.limit == 2_000
+            assert keeper.limit(None) == NEVER
+            assert keeper.page.limit == 2_999
+        assert keeper.page.limit == 4_999
+        assert all(rung(doorbell) for doorbell in keeper.doorbells)
+        with keeper.before(4_000):
+            assert not any(rung(doorbell) for doorbell in keeper.doorbells), "who sleeps need not wake for that"
+    assert keeper.page.limit == NEVER
+    assert all(rung(doorbell) for doorbell in keeper.doorbells)
+
+
+async def test_time_does_not_wait_long_for_who_hears_nothing(
+    keeper: Timekeeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timekeeper, "BEFORE_WALL_S", 0.01)
+    with keeper.before(5_000):
+        await eventually(lambda: keeper.page.limit == NEVER, DEADLINE_S)
+    assert keeper.page.limit == NEVER
+
+
 async def test_what_a_relay_overwrites_is_ordered_again(serving: Timekeeper) -> None:
     page = serving.page
     for order, state in (
