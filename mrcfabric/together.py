@@ -5,11 +5,13 @@ carries in that life, and that can be heard. It saves a request and an answer fo
 be reached by each question on its own while it is busy. Only ops that read can be asked. A node that is cut off from
 its control channel is left out, whoever is asked.
 
-`metrics` is answered in one piece: {"nodes": [names], "families": bytes}, the latter a zlib stream of msgpack pairs
-[name of a metric, its series in the exposition format], so that the asker neither reads nor writes counters again.
+`metrics` {within_s} is answered in one piece: {"nodes": [names], "late": [names], "families": bytes}, the latter a zlib
+stream of msgpack pairs [name of a metric, its series in the exposition format], so that the asker neither reads nor
+writes counters again. Nodes that are not rendered after `within_s` of wall time are late, and have no series.
 """
 
 import asyncio
+import math
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -60,7 +62,10 @@ class Together:
         if not isinstance(nodes, dict) or len(nodes) > NODES_MAX or not isinstance(asked, dict):
             raise RefusedError(f"together needs nodes (a table of at most {NODES_MAX}: node -> incarnation)")
         if op == "metrics":
-            return await self._metrics(nodes)
+            within_s = asked.get("within_s")
+            if within_s is not None and (isinstance(within_s, bool) or not isinstance(within_s, int | float)):
+                raise RefusedError("within_s: wanted a number of seconds")
+            return await self._metrics(nodes, math.inf if within_s is None else within_s)
         if op not in ("glance", "counters"):
             raise RefusedError(f"together: {op!r} will not do (wanted: glance, counters or metrics)")
         parts = asked.get("parts")
@@ -74,11 +79,15 @@ class Together:
             await pause.give_way()
         return found
 
-    async def _metrics(self, nodes: dict[str, int]) -> dict[str, Any]:
+    async def _metrics(self, nodes: dict[str, int], within_s: float) -> dict[str, Any]:
         lines: dict[str, list[str]] = {}
-        told = []
-        pause = _Pause()
+        told: list[str] = []
+        late: list[str] = []
+        pause, until_s = _Pause(), time.monotonic() + within_s
         for one in self._asked(nodes):
+            if time.monotonic() > until_s:
+                late.append(one.config.node)
+                continue
             if not one.closed:
                 told.append(one.config.node)
                 for family in one.families(one.counters()):
@@ -91,7 +100,7 @@ class Together:
             pieces.append(packer.compress(msgpack.packb((name, "\n".join(series)))))
             await pause.give_way()
         pieces.append(packer.flush())
-        return {"nodes": told, "families": b"".join(pieces)}
+        return {"nodes": told, "late": late, "families": b"".join(pieces)}
 
     def _asked(self, nodes: dict[str, int]) -> list[Sibling]:
         return [

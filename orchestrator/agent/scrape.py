@@ -24,6 +24,8 @@ from orchestrator.fabric.launched import LaunchedFabric
 
 SCRAPE_WALL_S = 4.0
 """A daemon that has not answered by then is left out: to Prometheus a scrape longer than five seconds has failed."""
+RENDER_WALL_S = 2.5
+"""How long a process renders series; nodes for which it has not come to that by then are left out."""
 _DEFINITIONS: Final[Mapping[str, Definition]] = {
     one.name: one for one in (*COMMON, *nicd.metrics.DEFINITIONS, *switchd.metrics.DEFINITIONS)
 }
@@ -55,13 +57,15 @@ async def page_of_all(fabric: LaunchedFabric) -> bytes:
 async def _rendered(fabric: LaunchedFabric, group: list[str]) -> tuple[list[Family], list[str]]:
     """The families of the nodes of one process, each with all its series as one block, and the nodes left out."""
     try:
-        answer: dict[str, Any] = await fabric.daemons.batches.ask_group(group, "metrics", {}, SCRAPE_WALL_S)
+        answer: dict[str, Any] = await fabric.daemons.batches.ask_group(
+            group, "metrics", {"within_s": RENDER_WALL_S}, SCRAPE_WALL_S
+        )
     except NoAnswerError:
         return [], []
     except RefusedError:  # the one that was asked has died
         return [], group
     found = await asyncio.to_thread(_families, answer["families"])
-    told = frozenset(answer["nodes"])
+    told = frozenset((*answer["nodes"], *answer["late"]))
     return found, [node for node in group if node not in told]
 
 

@@ -65,6 +65,15 @@ async def test_series_come_family_by_family(monkeypatch: pytest.MonkeyPatch) -> 
     assert list(series_of(found["families"])) == [[COMMON[0].name, "one a\ntwo a\none b\ntwo b"]]
 
 
+async def test_who_is_not_rendered_in_time_is_late() -> None:
+    a, b = Told("a"), Told("b", cut=True)
+    found = await of(a, b).answer({"op": "metrics", "args": {"within_s": -1.0}, "nodes": {"a": 0, "b": 0}})
+    assert (found["nodes"], found["late"], list(series_of(found["families"]))) == ([], ["a"], [])
+    assert not a.asked
+    in_time = await of(a, b).answer({"op": "metrics", "args": {"within_s": 60}, "nodes": {"a": 0}})
+    assert (in_time["nodes"], in_time["late"]) == (["a"], [])
+
+
 @pytest.mark.parametrize("op", ["glance", "counters", "metrics"])
 async def test_one_that_dies_meanwhile_says_nothing_more(op: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(together, "PIECE_WALL_NS", -1)
@@ -86,6 +95,7 @@ async def test_one_that_dies_meanwhile_says_nothing_more(op: str, monkeypatch: p
         {"op": "glance", "nodes": dict.fromkeys(range(NODES_MAX + 1), 0)},
         {"op": "glance", "nodes": {"a": 0}, "args": 7},
         {"op": "counters", "nodes": {"a": 0}, "args": {"parts": "core"}},
+        {"op": "metrics", "nodes": {"a": 0}, "args": {"within_s": "1"}},
     ],
 )
 async def test_other_questions_are_refused(args: dict[str, Any]) -> None:

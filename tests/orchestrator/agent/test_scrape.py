@@ -45,6 +45,15 @@ async def test_the_page_of_all_has_the_series_of_every_single_page(fabric: Fabri
     await eventually_true(is_the_same, DEADLINE_S)
 
 
+async def test_a_process_that_does_not_get_done_gives_what_it_has(
+    fabric: Fabric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scrape, "RENDER_WALL_S", -1.0)
+    alone = [plan.nodes[0] for plan in fabric.layout.processes if len(plan.nodes) == 1]
+    samples = samples_of(await page_of_all(fabric))
+    assert sum(name.startswith("mrc_incarnation{") for name in samples) == len(alone)
+
+
 @pytest.mark.parametrize("pack", ["none"])
 @pytest.mark.parametrize("crowd", [False, True])
 async def test_time_stands_still_while_a_crowd_is_asked(
