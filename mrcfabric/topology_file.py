@@ -194,7 +194,8 @@ def _value(key: str, value: object, text: str) -> Any:
     # YAML 1.1 reads 1e3 as a text.
     if key == "dilation" and (match := QUANTITY.fullmatch(text)) and not match[2]:
         return float(match[1].replace("_", ""))
-    return quantity(key, value)
+    # A date, a set or bytes are no figures: what is wrong is told as it was written.
+    return quantity(key, value if isinstance(value, (str, int, float)) else text)
 
 
 def _read_file(
@@ -317,6 +318,8 @@ def _leaf(loader: yaml.SafeLoader, path: str, key: str, node: yaml.Node) -> Any:
         raise ConfigError(_place(path, node), f"{shown(key)} must be one value, not a list or a table")
     try:
         value = loader.construct_object(node, deep=True)
+    except yaml.constructor.ConstructorError:
+        raise ConfigError(_place(path, node), f"{shown(key)}: the tag {shown(node.tag)} means nothing here") from None
     except ValueError:
         raise ConfigError(_place(path, node), f"{shown(key)}: {shown(node.value)} cannot be read") from None
     if value is None:

@@ -119,7 +119,9 @@ def _word(shape: Any) -> str:
     if get_origin(bare) is Literal:
         return "" if get_args(bare) == (0,) else "one of " + ", ".join(map(str, get_args(bare)))
     if get_origin(bare) is list:
-        return f"a list of {wanted(get_args(bare)[0])}" + _bounds(metas)
+        inner = get_args(bare)[0]
+        # Entries whose own key tells their type are read one by one, and are tables all of them.
+        return f"a list of {'tables' if inner is Any else wanted(inner)}" + _bounds(metas)
     if get_origin(bare) is dict:
         return "a table" + _bounds(metas)
     if isinstance(bare, type) and issubclass(bare, Struct):

@@ -169,7 +169,7 @@ def _figures(topology: "Topology", kind: str, settings: list[str]) -> dict[str, 
             else:
                 found[figure] = figure_of(figure, msgspec.convert(written, shape), scale)
             check_figure(topology, kind, figure, found[figure])
-        except (msgspec.ValidationError, yaml.YAMLError):
+        except (msgspec.ValidationError, yaml.YAMLError, ValueError, RecursionError):
             hint = f"wanted: {_wanted(figure, shape)}: {told(rows[figure].meaning)}"
             raise ConfigError(f"--set {setting}", "will not do", hint) from None
         except ConfigError as error:

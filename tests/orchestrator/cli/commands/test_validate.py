@@ -52,6 +52,24 @@ def test_every_file_is_checked_and_every_mistake_told(whole: Path, tmp_path: Pat
     assert "none.yaml: cannot be read: No such file" in third
 
 
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("fabric: {planes: !eight 8}", ":2: planes: the tag !eight means nothing here"),
+        ("fabric: {planes: !!python/name:os.system ''}", "means nothing here"),
+        ("fabric: {rate_bps: 2001-09-09}", "'2001-09-09' will not do"),
+        ("workload: 3", ":2: workload: 3 will not do (wanted: a list of tables (at most 64))"),
+    ],
+)
+def test_a_value_of_a_strange_kind_is_a_mistake_in_one_line(tmp_path: Path, text: str, complaint: str) -> None:
+    file = tmp_path / "strange.yaml"
+    file.write_text(f"name: strange\n{text}\nlength: 10rtt\n")
+    done = run(str(file))
+    assert done.exit_code == 2
+    assert complaint in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def test_flags_come_before_the_file(whole: Path) -> None:
     assert "32 NICs" in run(str(whole), "--set", "fabric.nics_per_t0=16").stdout
     assert run(str(whole), "--set", "method.flaps.period=none").exit_code == 2
