@@ -21,10 +21,17 @@ class ConfigError(Exception):
     """A mistake of the operator: where it is, what it is, and how to mend it."""
 
     def __init__(self, where: str, what: str, hint: str = "") -> None:
-        super().__init__(f"{where}: {what}" + (f" ({hint})" if hint else ""))
+        super().__init__(_one_line(f"{where}: {what}" + (f" ({hint})" if hint else "")))
         self.where = where
         self.what = what
         self.hint = hint
+
+
+def _one_line(text: str) -> str:
+    """The text with every sign that could move a cursor or end a line written out."""
+    if text.isprintable():
+        return text
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
 
 
 class RefusedError(Exception):

@@ -33,6 +33,7 @@ from orchestrator.hosts.placement.layout import Pack
 from orchestrator.hosts.placement.site import LOOPBACK
 from orchestrator.planning.abilities import has_evs
 from orchestrator.process.launcher import ProcessFailedError
+from orchestrator.process.run_folder import ENDED
 from orchestrator.prometheus.rule import Pace
 
 if TYPE_CHECKING:
@@ -157,11 +158,15 @@ def _leave_behind(options: UpOptions, report: int) -> NoReturn:
     try:
         code = _run(options, ready, log_line)
     except ConfigError as error:
+        if told:
+            _say_if_one_can(log_line, f"{ENDED}{error}")
         tell({"where": error.where, "what": error.what, "hint": error.hint})
-    except (ProcessFailedError, RefusedError, NoAnswerError) as error:
-        tell({"failed": f"{error}"})
-    except Exception as error:  # the process has no terminal: report the error to the waiting parent
-        tell({"failed": f"{type(error).__name__}: {error}"})
+    except Exception as error:  # the process has no terminal: report the error to the waiting parent, later to the log
+        known = isinstance(error, (ProcessFailedError, RefusedError, NoAnswerError))
+        what = f"{error}" if known else f"{type(error).__name__}: {error}"
+        if told:
+            _say_if_one_can(log_line, ENDED + what)
+        tell({"failed": what})
     finally:
         os._exit(code)
 

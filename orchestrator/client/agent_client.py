@@ -91,7 +91,8 @@ def find(name: str | None, run_dir: Path | None, wall_s: float = ANSWER_WALL_S) 
     state = run_folder.read_state(folder)
     if state is None:
         hint = "it is still starting" if run_folder.is_held(folder) else "start one with `mrcfabric up`"
-        raise ConfigError(str(folder), "no fabric runs there", hint)
+        why = run_folder.unasked_end(folder)
+        raise ConfigError(str(folder), f"no fabric runs there{why and f'; the last one has ended: {why}'}", hint)
     return AgentClient(folder, state, wall_s)
 
 

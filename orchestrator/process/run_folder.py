@@ -27,6 +27,10 @@ END_WALL_S = 10.0
 """How long a fabric may take to end after its agent has stopped answering."""
 END_POLL_S = 0.05
 
+ENDED = "the fabric has ended: "
+"""What the last line of an agent's log begins with when nobody asked for the end."""
+_TAIL_BYTES = 4096
+
 _LOCK = "lock"
 _STATE = "state.json"
 _SECRET = "secret"
@@ -163,6 +167,19 @@ def read_state(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return state if isinstance(state, dict) else None
+
+
+def unasked_end(path: Path) -> str:
+    """Why the fabric that ran in this folder last has ended; "" when somebody asked for it, or none ever ran there."""
+    if (path / _STATE).exists() and not is_held(path):
+        return "its agent was killed"
+    try:
+        with (path / _LOGS / "agent.log").open("rb") as log:
+            log.seek(max(0, log.seek(0, os.SEEK_END) - _TAIL_BYTES))
+            last = log.read().decode(errors="replace").rstrip().rpartition("\n")[2]
+    except OSError:
+        return ""
+    return last.removeprefix(ENDED) if last.startswith(ENDED) else ""
 
 
 def is_owners_alone(path: Path) -> bool:

@@ -52,7 +52,7 @@ def run(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Override what the file says, as fabric.planes=8."),
     ] = None,
-    report: Annotated[Path | None, typer.Option("--report", metavar="DIR", help="Folder of the report.")] = None,
+    report: Annotated[Path | None, typer.Option("-o", "--report", metavar="DIR", help="Folder of the report.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="A stream of events, one JSON object a line.")] = False,
     junit: Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML as well.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the resolved timetable and do nothing.")] = False,

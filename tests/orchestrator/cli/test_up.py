@@ -58,13 +58,19 @@ def test_a_second_up_is_refused_with_the_holder(detached: Path) -> None:
     assert "10 of 10 daemons run" in ask(detached, "status")
 
 
-@pytest.mark.parametrize("victim", [0, 1])
-def test_a_killed_agent_or_fork_server_takes_everything_and_blocks_nobody(detached: Path, victim: int) -> None:
+@pytest.mark.parametrize(
+    ("victim", "why"), [(0, "its agent was killed"), (1, "the fork server has ended (SIGKILL)")]
+)
+def test_a_killed_agent_or_fork_server_takes_everything_and_blocks_nobody(
+    detached: Path, victim: int, why: str
+) -> None:
     base, pids = state_of(detached)["port_base"], processes_of(detached)
     os.kill(pids[2], signal.SIGSTOP)
     os.kill(pids[victim], signal.SIGKILL)
     eventually_blocking(lambda: all(is_gone(pid) for pid in pids), DEADLINE_S)
-    assert run(detached, "status").returncode == 2
+    status = run(detached, "status")
+    assert status.returncode == 2
+    assert f"no fabric runs there; the last one has ended: {why} (start one with `mrcfabric up`)\n" in status.stderr
     again = run(detached, "up", *SMALL_FLAGS, "--detach", "--port-base", str(base))
     if again.returncode == 2 and "--port-base" in again.stderr:
         # By a test that runs beside this one, and was faster.

@@ -11,7 +11,7 @@ import pytest
 
 from mrcfabric.errors import ConfigError
 from orchestrator.process import run_folder
-from orchestrator.process.run_folder import RunFolder, holder_pid, is_held, read_state, sweep_dead
+from orchestrator.process.run_folder import ENDED, RunFolder, holder_pid, is_held, read_state, sweep_dead, unasked_end
 
 
 def test_a_claimed_folder_is_private_and_complete(tmp_path: Path) -> None:
@@ -192,3 +192,15 @@ def test_a_folder_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(run_folder.os, "geteuid", lambda: os.getuid() + 1)
     with pytest.raises(ConfigError, match=r"belongs to user .*name one of your own"):
         RunFolder.claim(tmp_path / "demo")
+
+
+def test_an_end_that_somebody_asked_for_has_no_reason(tmp_path: Path) -> None:
+    assert unasked_end(tmp_path) == ""
+    folder = RunFolder.claim(tmp_path / "run")
+    folder.write_state({"name": "one"})
+    assert unasked_end(folder.path) == ""
+    folder.log("agent").write_text("5.000 us  healed  id=f1\nstopping\n")
+    folder.release()
+    assert unasked_end(folder.path) == ""
+    folder.log("agent").write_text("stopping\n" + ENDED + "no room\n")
+    assert unasked_end(folder.path) == "no room"
