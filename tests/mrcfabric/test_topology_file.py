@@ -60,7 +60,11 @@ def test_units_written_out(file: Path) -> None:
         ("- planes\n", 1, "no table"),
         ("planes: 8\n  t0: 3\n", 2, "no YAML"),
         ("planes: 8\nname: [\n", 3, "no YAML"),
-        ("planes: !!python/name:os.system 8\n", 1, "planes: the tag tag:yaml.org,2002:python/name:os.system means nothing"),
+        (
+            "planes: !!python/name:os.system 8\n",
+            1,
+            "planes: the tag tag:yaml.org,2002:python/name:os.system means nothing",
+        ),
         ("planes: !eight 8\n", 1, "planes: the tag !eight means nothing"),
         ("planes: 2001-09-09\n", 1, "'2001-09-09' will not do"),
         ("planes: !!set {8}\n", 1, "one value"),

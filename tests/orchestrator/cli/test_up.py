@@ -58,9 +58,7 @@ def test_a_second_up_is_refused_with_the_holder(detached: Path) -> None:
     assert "10 of 10 daemons run" in ask(detached, "status")
 
 
-@pytest.mark.parametrize(
-    ("victim", "why"), [(0, "its agent was killed"), (1, "the fork server has ended (SIGKILL)")]
-)
+@pytest.mark.parametrize(("victim", "why"), [(0, "its agent was killed"), (1, "the fork server has ended (SIGKILL)")])
 def test_a_killed_agent_or_fork_server_takes_everything_and_blocks_nobody(
     detached: Path, victim: int, why: str
 ) -> None:
