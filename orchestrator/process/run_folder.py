@@ -171,9 +171,9 @@ def read_state(path: Path) -> dict[str, Any] | None:
 
 def unasked_end(path: Path) -> str:
     """Why the fabric that ran in this folder last has ended; "" when somebody asked for it, or none ever ran there."""
-    if (path / _STATE).exists() and not is_held(path):
-        return "its agent was killed"
     try:
+        if (path / _STATE).exists() and not is_held(path):
+            return "its agent was killed"
         with (path / _LOGS / "agent.log").open("rb") as log:
             log.seek(max(0, log.seek(0, os.SEEK_END) - _TAIL_BYTES))
             last = log.read().decode(errors="replace").rstrip().rpartition("\n")[2]

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from mrcfabric.cores import CORES
 from mrcfabric.units import NS_PER_S
+from orchestrator.faults.absence import to_come
 from orchestrator.measures.counts import ev_states
 from orchestrator.measures.job import bill
 from orchestrator.measures.judge import Verdict, percentile, rounded
@@ -31,7 +32,7 @@ POINTS_MAX = 600
 """Points of a series; a longer one is thinned out evenly."""
 TIMELINE_BINS_MAX = 1200
 NAMED_MAX = 20
-"""How many faults that met no packet are named."""
+"""How many faults that met no packet, or were not over, are named."""
 FLOWS_MAX = 1024
 """How many flows are listed one by one."""
 OF_WALL_CLOCK = ("dilation_nominal", "dilation_effective", "run_wall_s")
@@ -119,8 +120,10 @@ def _left_undone(recording: Recording) -> str:
             steps = min(len(rank.steps) for rank in program.ranks)
             done = f" after {steps} steps" if steps else ""
             left.append(f"{program.name} ({len(running)} of {len(program.ranks)} ranks still at work{done})")
+    faults = [one.fault for one in recording.faults if one.healed_ns is None]
+    left += [f"fault {one.id} was not over" for one in faults if to_come(one, recording.end_ns)][:NAMED_MAX]
     rtts = (recording.end_ns - recording.begin_ns) / recording.rtt_ns
-    what = ", ".join(left) or "a fault was not over"
+    what = ", ".join(left) or "work and faults were over, the time to settle was not"
     return f"time ran out: the run's length of {rtts:,.0f} base RTTs was over before all was done: {what}"
 
 

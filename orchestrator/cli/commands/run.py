@@ -21,7 +21,9 @@ from orchestrator.cli.flags import (
     WheelhouseOption,
     cluster_asked_for,
     hosts_of,
+    over_hosts,
     overrides,
+    refuse_alone,
     say_limits,
 )
 
@@ -84,13 +86,15 @@ def run(
     from orchestrator.scenario.render import render_timetable
     from orchestrator.scenario.resolve import load
 
-    flags = overrides(settings, system=system)
+    flags, packing = overrides(settings, system=system), pack_of(pack)
     _check(backend, on, trace=trace, own_hosts=inventory is not None or engine != ENGINE)
     if repeat > 1 or jobs is not None or dask is not None:
         _check_repeat(repeat, backend, alone=any((on, report, junit, trace, dry_run)))
         first = seed or load(str(file), flags).seed
         raise typer.Exit(swept(file, _seeds(first, repeat), flags, jobs, dask, as_json=as_json))
     if on is None or dry_run:
+        if not over_hosts(inventory, engine):
+            refuse_alone(engine, None)
         plan = load(str(file), flags, seed=seed, hosts=hosts_of(inventory, engine))
         if dry_run:
             typer.echo(render_timetable(plan))
@@ -102,7 +106,7 @@ def run(
     else:
         fabric = run_dir or (report or default_path(plan.name)) / FABRIC_FOLDER
         cluster = cluster_asked_for(plan.topology, inventory, engine, wheelhouse=wheelhouse, lease_s=lease)
-        open_backend = launched(plan, fabric, pack=pack_of(pack), trace=trace, cluster=cluster)
+        open_backend = launched(plan, fabric, pack=packing, trace=trace, cluster=cluster)
     if on is None:
         say_limits(plan.topology)
     _prepare(report)

@@ -196,6 +196,7 @@ def test_a_folder_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytes
 
 def test_an_end_that_somebody_asked_for_has_no_reason(tmp_path: Path) -> None:
     assert unasked_end(tmp_path) == ""
+    assert unasked_end(tmp_path / ("x" * 5000)) == ""
     folder = RunFolder.claim(tmp_path / "run")
     folder.write_state({"name": "one"})
     assert unasked_end(folder.path) == ""

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from orchestrator.measures.recording import ProgramResult, RankResult
 from orchestrator.report.report import POINTS_MAX, notes, quantiles, thinned, totals
-from tests.support.recordings import BEGIN, END, WORK_END, sample_recording, sample_run_report
+from tests.support.recordings import BEGIN, END, WORK_END, sample_faults, sample_recording, sample_run_report
 
 
 def test_the_verdict_comes_first_and_says_why() -> None:
@@ -88,6 +88,12 @@ def test_a_run_in_which_nothing_was_recorded_has_a_report() -> None:
 def test_notes_say_what_to_know() -> None:
     assert notes(sample_recording()) == []
     assert notes(sample_recording(ended="length"))[0].startswith("time ran out: the run's length of ")
+    cut = sample_faults()[0]
+    end_ns = cut.fault.end_ns
+    undone = notes(sample_recording(ended="length", end_ns=end_ns - 1, programs=[]))[0]
+    assert f"before all was done: fault {cut.fault.id} was not over" in undone
+    settling = notes(sample_recording(ended="length", end_ns=max(one.over_ns for one in sample_faults()), programs=[]))
+    assert settling[0].endswith("work and faults were over, the time to settle was not")
     assert "work was left" in notes(sample_recording(ended="stalled"))[0]
     assert notes(sample_recording(events_forgotten=3))[0].startswith("3 events were forgotten")
     assert notes(sample_recording(programs=[])) == ["there was no work"]

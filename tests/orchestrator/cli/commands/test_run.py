@@ -120,6 +120,17 @@ def test_a_dry_run_prints_the_timetable_and_does_nothing(scenario: Path) -> None
     assert not (scenario.parent / "out").exists()
 
 
+@pytest.mark.parametrize("flags", [("--pack", "crate"), ("--engine", "steam"), ("--backend", "paper")])
+@pytest.mark.parametrize("way", [("--dry-run",), ("--backend", "sim")])
+def test_a_wrong_flag_is_refused_also_where_it_would_change_nothing(
+    scenario: Path, flags: tuple[str, str], way: tuple[str, ...]
+) -> None:
+    done = invoke(scenario.parent, "small.yaml", *way, *flags)
+    assert isinstance(done.exception, ConfigError)
+    assert done.exception.where == " ".join(flags)
+    assert done.stdout == ""
+
+
 def test_events_are_json_lines_and_nothing_else(scenario: Path) -> None:
     lines = invoke(scenario.parent, "small.yaml", "--backend", "sim", "--json").stdout.splitlines()
     events = [json.loads(line)["event"] for line in lines]
