@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.naming import shown
 from mrcfabric.units import Instant
 from nicd.programs.catalogue import PROGRAMS
 from nicd.programs.kind import STEPS_MAX
@@ -197,7 +198,7 @@ class WorkRequests:
         owner = self._runs.owners().get(name)
         if owner is not None:
             return RefusedError(f"work {name} belongs to {owner} and ends with it")
-        return RefusedError(f"there is no work {name}; `mrcfabric work list` shows what there is")
+        return RefusedError(f"there is no work {shown(name)}; `mrcfabric work list` shows what there is")
 
     async def _end(self, name: str, why: str) -> None:
         mine = self._started.pop(name, None)

@@ -190,6 +190,13 @@ def instant(option: str, text: str | None) -> int | None:
     return value
 
 
+def a_number(value: float) -> float:
+    """The value of an option that is a float. Raises BadParameter for NaN, which every bound lets through."""
+    if value != value:
+        raise typer.BadParameter("nan is no number.")
+    return value
+
+
 def wall_time(option: str, text: str | None) -> float | None:
     """A length of wall time such as 90s, in seconds. Raises ConfigError."""
     if text is None:

@@ -49,7 +49,8 @@ def render_status(answer: dict[str, Any]) -> str:
     if answer["rc"] is not None:
         lines += [f"  RC        {line}" for line in rc_text(answer["rc"])]
         paused, span_us = answer["rc"]["paused"], answer["rc"]["span_ns"] / 1000
-        lines.append(f"  pauses    {paused:,} directions of links in {span_us:,.1f} us; `mrcfabric pauses` says why")
+        why = "; `mrcfabric pauses` says why" if paused else ""
+        lines.append(f"  pauses    {paused:,} directions of links in {span_us:,.1f} us{why}")
     if answer["uet"] is not None:
         lines.append(f"  UET       {uet_text(answer['uet'])}")
     lines += [f"  host      {render_host(host)}" for host in answer["hosts"] if host["nodes"]]

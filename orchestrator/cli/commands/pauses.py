@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from orchestrator.cli.flags import JsonOption, NameOption, RunDirOption
+from orchestrator.cli.flags import JsonOption, NameOption, RunDirOption, a_number
 
 if TYPE_CHECKING:
     from mrcfabric.topology import Topology
@@ -27,7 +27,9 @@ def pauses(
         list[str] | None,
         typer.Argument(metavar="[PART]...", help="Only trees with this node, link or direction of one: p0-t0-0>h003."),
     ] = None,
-    over_s: Annotated[float, typer.Option("--over", min=0.1, max=60, help="Wall seconds between the two looks.")] = 1.0,
+    over_s: Annotated[
+        float, typer.Option("--over", min=0.1, max=60, callback=a_number, help="Wall seconds between the two looks.")
+    ] = 1.0,
     name: NameOption = None,
     run_dir: RunDirOption = None,
     as_json: JsonOption = False,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli.flags import NameOption, RunDirOption
+from orchestrator.cli.flags import NameOption, RunDirOption, a_number
 
 
 def register(app: typer.Typer) -> None:
@@ -16,7 +16,9 @@ def register(app: typer.Typer) -> None:
 
 
 def top(
-    period_s: Annotated[float, typer.Option("--every", min=0.1, max=60, help="Seconds from look to look.")] = 0.5,
+    period_s: Annotated[
+        float, typer.Option("--every", min=0.1, max=60, callback=a_number, help="Seconds from look to look.")
+    ] = 0.5,
     looks: Annotated[int | None, typer.Option("--count", "-n", min=1, help="How many looks; none: until q.")] = None,
     name: NameOption = None,
     run_dir: RunDirOption = None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from orchestrator.cli.flags import JsonOption, NameOption, RunDirOption
+from orchestrator.cli.flags import JsonOption, NameOption, RunDirOption, a_number
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +38,10 @@ def trace(
     ] = None,
     count: Annotated[int | None, typer.Option("--count", "-n", min=1, help="Stop after so many packets.")] = None,
     for_s: Annotated[
-        float, typer.Option("--for", min=0.0, max=FOR_S_MAX, help="Stop after so many seconds of wall time.")
+        float,
+        typer.Option(
+            "--for", min=0.0, max=FOR_S_MAX, callback=a_number, help="Stop after so many seconds of wall time."
+        ),
     ] = FOR_S,
     name: NameOption = None,
     run_dir: RunDirOption = None,

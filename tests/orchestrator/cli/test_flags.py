@@ -1,11 +1,15 @@
 """Size flags and --set become one list, in their order of precedence; EVs as typed are numbers or refused."""
 
+from pathlib import Path
+
 import pytest
+from typer.testing import CliRunner
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from mrcfabric.topology_file import load
 from orchestrator.cli.flags import cluster_asked_for, ev_number, instant, overrides, wall_time
+from orchestrator.cli.main import build_app
 
 
 def test_only_given_flags_count() -> None:
@@ -31,6 +35,13 @@ def test_evs_as_typed() -> None:
     for wrong in ("-1", "0x100000000", "ev", ""):
         with pytest.raises(ConfigError):
             ev_number(wrong)
+
+
+@pytest.mark.parametrize("words", [("pauses", "--over"), ("top", "--every"), ("trace", "--for")])
+def test_nan_is_within_no_bounds(words: tuple[str, str], tmp_path: Path) -> None:
+    done = CliRunner().invoke(build_app(), [*words, "nan", "--run-dir", str(tmp_path)])
+    assert done.exit_code == 2
+    assert "nan is no number" in done.stderr
 
 
 def test_a_length_has_a_unit() -> None:

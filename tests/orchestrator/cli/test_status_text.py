@@ -214,6 +214,8 @@ def test_a_fabric_of_rc_nics_tells_of_qps_rates_and_pauses() -> None:
         "  RC        CNPs 12,346/s  NAKs 0/s  sent again 4,096 B  paused at most 42%",
         "  pauses    9 directions of links in 250.0 us; `mrcfabric pauses` says why",
     ]
+    rc["paused"] = 0
+    assert "  pauses    0 directions of links in 250.0 us\n" in render_status({**STATUS, "system": "roce", "rc": rc})
 
 
 def test_why_the_cores_are_pure_python() -> None:
