@@ -145,7 +145,7 @@ def peer_pid(request: web.Request) -> int:
 async def _owner_of(request: web.Request) -> str:
     try:
         body = json.loads(await request.content.readline())
-    except (ValueError, ConnectionError):
+    except (ValueError, ConnectionError, RecursionError):  # RecursionError: nested too deeply
         body = None
     owner = body.get("owner") if isinstance(body, dict) else None
     if not isinstance(owner, str) or not 0 < len(owner) <= OWNER_CHARS_MAX:

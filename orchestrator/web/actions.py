@@ -30,7 +30,7 @@ async def add(fabric: Verbs, body: bytes) -> dict[str, Any]:
     """Break what the body of POST /api/faults names; returns the fault's record. Raises ConfigError, RefusedError."""
     try:
         asked = msgspec.json.decode(body, type=_Asked)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise ConfigError("fault", f"not understood: {error}") from None
     if asked.kind not in KINDS:
         raise ConfigError("kind", f"{asked.kind!r} is no kind of fault", nearest_kind(asked.kind))

@@ -135,7 +135,7 @@ def watched(text: str) -> list[tuple[str, int]]:
     """Read which QPs a page asks to watch. Raises ValueError with a message for the page."""
     try:
         asked = msgspec.json.decode(text, type=_Asked).watch
-    except msgspec.MsgspecError as wrong:
+    except (msgspec.MsgspecError, RecursionError) as wrong:
         raise ValueError(f"not understood: {wrong}") from None
     if len(asked) > WATCHED_MAX:
         raise ValueError(f"{len(asked)} QPs are more than the {WATCHED_MAX} that can be watched at once")

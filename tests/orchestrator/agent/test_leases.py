@@ -6,10 +6,11 @@ import signal
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from mrcfabric.errors import RefusedError
+from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.agent import leases
 from orchestrator.client import lease as owners_end
 from orchestrator.client.lease import lease
@@ -120,3 +121,13 @@ async def test_a_run_on_a_fabric_that_is_stopped_says_why_it_has_ended(detached:
     out, _ = await running.communicate()
     assert "has lost its lease: it was not heard for 15 s" in out.decode()
     assert running.returncode != 0
+
+
+@pytest.mark.parametrize("line", [b"", b"{}\n", b"[" * 100_000 + b"\n", b'{"owner": 5}\n', b'{"owner": ""}\n'])
+async def test_who_does_not_say_who_it_is_gets_no_lease(line: bytes) -> None:
+    class Content:
+        async def readline(self) -> bytes:
+            return line
+
+    with pytest.raises(ConfigError, match="will not do"):
+        await leases._owner_of(SimpleNamespace(content=Content()))  # type: ignore[arg-type]

@@ -45,4 +45,6 @@ async def test_faults_are_added_by_name_and_healed_by_id_or_by_name(fabric: Fabr
     ):
         with pytest.raises(ConfigError, match=words):
             await add(fabric, **asked)
+    with pytest.raises(ConfigError, match="not understood"):
+        await actions.add(fabric, b'{"x":' + b"[" * 100_000)
     assert fabric.faults() == []

@@ -51,7 +51,12 @@ def test_a_page_says_what_it_watches() -> None:
     assert messages.watched('{"watch": []}') == []
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"watch": 3}', '{"watch": [{"nic": "h0"}]}', '{"watch":[],"x":1}'])
+DEEP = '{"x":' + "[" * 100_000
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"watch": 3}', '{"watch": [{"nic": "h0"}]}', '{"watch":[],"x":1}', DEEP]
+)
 def test_what_is_no_watch_is_refused_in_words(text: str) -> None:
     with pytest.raises(ValueError, match="not understood"):
         messages.watched(text)
