@@ -38,6 +38,8 @@ from typing import Any, NoReturn
 import msgpack
 from setproctitle import setproctitle
 
+from orchestrator.process.memory_holes import fill_holes
+
 PACKET_BYTES_MAX = 64 * 1024
 """Longest request. Longer data travels in a memfd."""
 FDS_MAX = 250
@@ -47,6 +49,8 @@ _PR_SET_PDEATHSIG = 1
 # Looked up before any fork: doing so in a child would make it copy 2 MB of shared pages.
 _prctl = ctypes.CDLL(None).prctl
 _EXIT_FAILED = 1
+_FILLING: list[list[object]] = []
+"""What fills the holes between the objects of this process."""
 
 
 def die_with_parent(parent_pid: int) -> None:
@@ -245,7 +249,9 @@ class ForkServer:
 
 
 def preload(modules: list[str]) -> None:
-    """Import modules for later children, and keep the garbage collector from ever touching their pages.
+    """Import modules for later children, and let these copy few of their pages.
+
+    The garbage collector never touches them, and new objects do not go between those that are there.
 
     `module:function` is also called.
     """
@@ -255,6 +261,7 @@ def preload(modules: list[str]) -> None:
         if function:
             getattr(loaded, function)()
     gc.collect()
+    _FILLING.extend(fill_holes())
     gc.freeze()
 
 
