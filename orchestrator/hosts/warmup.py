@@ -22,7 +22,7 @@ from orchestrator.hosts.placement.layout import Layout
 from orchestrator.hosts.placement.site import LOOPBACK
 from switchd.daemon import build as build_switch
 
-ASKED = ("status", "commands", "glance", "counters", "events")
+ASKED = ("status", "glance", "counters")
 _SMALLEST = Topology(name="warmup", planes=1, t0_per_plane=1, t1_per_plane=1, nics_per_t0=1)
 # The port of the discard service: nothing is sent there.
 _PEER = [LOOPBACK, 9]

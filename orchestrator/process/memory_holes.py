@@ -21,7 +21,9 @@ BLOCK_BYTES = 16 << 10
 """A pool of CPython."""
 RUN_BYTES = 12 << 10
 """Objects that fill so much of one block come from fresh memory."""
-STRAYS = 4
+LOOKED_AT = 16
+"""Places that tell where a batch lies, at most."""
+STRAYS = 2
 """But for so many, which take the place of numbers that were there for a moment."""
 BATCHES_MAX = 64
 """For each size, where another allocator than CPython's is at work; CPython has up to 20 of them to fill."""
@@ -35,8 +37,9 @@ def fill_holes() -> list[list[object]]:
     for size in SIZES:
         for _ in range(BATCHES_MAX):
             batch = _objects(size)
-            block = id(batch[-1]) // BLOCK_BYTES
-            if sum(id(one) // BLOCK_BYTES == block for one in batch) >= len(batch) - min(STRAYS, len(batch) // 4):
+            looked_at = batch[:: len(batch) // LOOKED_AT + 1]
+            blocks = [id(one) // BLOCK_BYTES for one in looked_at]
+            if blocks.count(blocks[-1]) >= len(blocks) - min(STRAYS, len(blocks) // 4):
                 break
             kept.append(batch)
     return kept
