@@ -53,19 +53,43 @@ def longest_first(transmits: list[Sent]) -> list[Sent]:
 
     The receiver goes by their instants, and by the order on the link only if two are the same: then it stays.
     """
-    grows = False
-    before_bytes = 0
+    if len(transmits) < 2:
+        return transmits
     before_ns: Instant = -1
+    # Nearly always there are two sizes: full packets, and what acknowledges them.
+    first: list[Sent] = []
+    second: list[Sent] = []
+    first_bytes = len(transmits[0][2])
+    second_bytes = -1
+    more = False
     for transmit in transmits:
         arrival_ns: Instant = transmit[1]
         if arrival_ns <= before_ns:
             return transmits
+        before_ns = arrival_ns
         size = len(transmit[2])
-        if size > before_bytes and before_ns >= 0:
-            grows = True
-        before_bytes, before_ns = size, arrival_ns
-    if not grows:
+        if size == first_bytes:
+            first.append(transmit)
+        elif size == second_bytes:
+            second.append(transmit)
+        elif second_bytes < 0:
+            second_bytes = size
+            second.append(transmit)
+        else:
+            more = True
+    if second_bytes < 0:
         return transmits
+    if more:
+        return _by_size(transmits)
+    if first_bytes > second_bytes:
+        first.extend(second)
+        return first
+    second.extend(first)
+    return second
+
+
+def _by_size(transmits: list[Sent]) -> list[Sent]:
+    """Those of one size after those of a larger one, in their order."""
     by_size: dict[int, list[Sent]] = {}
     for transmit in transmits:
         size = len(transmit[2])

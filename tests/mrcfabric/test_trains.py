@@ -28,16 +28,26 @@ def test_a_cut_finds_every_header_and_what_follows_it(size: int, count: int) -> 
 def test_the_longest_go_first_and_those_of_a_size_in_their_order() -> None:
     mixed = sent((1, 90), (2, 4000), (3, 100), (4, 4000), (5, 90))
     assert [arrival_ns for _, arrival_ns, _ in longest_first(mixed)] == [2, 4, 3, 1, 5]
+    two = sent((1, 90), (2, 4000), (3, 90), (4, 4000))
+    assert [arrival_ns for _, arrival_ns, _ in longest_first(two)] == [2, 4, 1, 3]
+    assert [arrival_ns for _, arrival_ns, _ in longest_first(two[1:])] == [2, 4, 3]
 
 
 @pytest.mark.parametrize(
     "frames",
-    [(), ((7, 90),), ((1, 4000), (2, 4000), (3, 90)), ((1, 90), (1, 4000), (2, 4000)), ((1, 90), (2, 80), (2, 4000))],
-    ids=["none", "one", "already", "two at once first", "two at once last"],
+    [
+        (),
+        ((7, 90),),
+        ((1, 4000), (2, 4000), (3, 90)),
+        ((1, 90), (1, 4000), (2, 4000)),
+        ((1, 90), (2, 80), (2, 4000)),
+        ((1, 90), (2, 80), (3, 4000), (3, 70)),
+    ],
+    ids=["none", "one", "already", "two at once first", "two at once last", "two at once of four sizes"],
 )
 def test_what_gains_nothing_or_arrives_at_once_stays(frames: tuple[tuple[int, int], ...]) -> None:
     transmits = sent(*frames)
-    assert longest_first(transmits) is transmits
+    assert longest_first(transmits) == transmits
 
 
 def test_nobody_gets_lost_and_no_size_is_torn_apart() -> None:
