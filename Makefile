@@ -13,6 +13,7 @@ $(STAMP): $(PACKAGES)
 
 $(PACKAGES): pyproject.toml setup.py
 	$(PYTHON) -c 'import sys; sys.exit("mrcfabric needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; try make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
+	@echo "setup: installing what pyproject.toml names into $(VENV); this takes a minute or two"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $(PACKAGES)
