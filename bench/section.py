@@ -30,6 +30,7 @@ SECTIONS = {
     "sim": Section("bench.simulated", "the demo's fabric in virtual time"),
     "launch": Section("bench.launch", "from the command to 56 daemons ready, and their memory"),
     "hosts": Section("bench.hosts", "200 daemons over four hosts in namespaces, by ssh; needs root", by_name=True),
+    "crowd": Section("bench.crowd", "608 busy daemons, looked at; it takes two minutes", by_name=True),
     "e2e": Section("bench.pair", "one NIC to another over eight planes", ("reference",)),
     "fabric": Section("bench.permutation", "eight NICs in permutation over 48 switches"),
 }

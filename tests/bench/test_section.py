@@ -24,6 +24,11 @@ def test_what_takes_hosts_is_measured_only_by_name() -> None:
     assert "hosts" not in USUAL
 
 
+def test_a_crowd_of_daemons_is_measured_only_by_name() -> None:
+    assert "crowd" in ORDER
+    assert "crowd" not in USUAL
+
+
 def test_an_unknown_section_is_the_operators_mistake(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         main(["--only", "hop,hpo"])
