@@ -130,11 +130,6 @@ class ControlServer:
         self._stream = await asyncio_dgram.from_socket(bound)
 
     @property
-    def bound(self) -> bool:
-        """Whether it has been opened."""
-        return self._stream is not None
-
-    @property
     def address(self) -> Address:
         """The bound address (with the real port when 0 was asked for)."""
         host, port = self._stream.sockname[:2]

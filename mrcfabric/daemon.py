@@ -103,7 +103,7 @@ class Daemon:
         self._taps = Taps(*wire, lambda taps: setattr(self.drive, "taps", taps), lambda: self.drive.now_ns)
         self._stand = WitnessStand(*wire, self.set_witness, lambda: self.drive.now_ns)
         self._cuts = ControlCuts()
-        self.control = ControlServer(
+        self._control = ControlServer(
             config.control,
             config.realm.of(config.node),
             {**ops, **self._taps.ops, **self._stand.ops, OP: self.together.answer, **self.own_ops()},
@@ -150,7 +150,7 @@ class Daemon:
 
     async def open(self) -> None:
         """Bind the control socket. Raises ConfigError."""
-        await self.control.open()
+        await self._control.open()
 
     def attach(self, runner: Runner, links: list[LinkEnd], slot: int, *, alone: bool = True) -> None:
         """Bind the data sockets and take the node's place in the clock page. Raises ConfigError.
@@ -184,9 +184,9 @@ class Daemon:
 
     async def serve(self) -> None:
         """Answer the control channel, and Prometheus where asked to, until cancelled."""
-        self.log("ready", control=self.control.address[1], incarnation=self.config.incarnation)
+        self.log("ready", control=self._control.address[1], incarnation=self.config.incarnation)
         async with asyncio.TaskGroup() as group:
-            group.create_task(self.control.serve())
+            group.create_task(self._control.serve())
             if self.config.metrics_listen is not None:
                 group.create_task(serve_metrics(self.config.metrics_listen, self._render))
 
@@ -195,7 +195,7 @@ class Daemon:
         self.closed = True
         self._taps.close()
         self._stand.close()
-        self.control.close()
+        self._control.close()
 
     def drop(self) -> None:
         """The same as if the process had been killed: nobody is told anything."""
@@ -242,7 +242,7 @@ class Daemon:
         tables: dict[str, Callable[[], Any]] = {
             "core": self.core.counters,
             "fidelity": self.drive.fidelity_record,
-            "control": self.control.counters,
+            "control": self._control.counters,
             "process": self._process,
             **self.own_counters(),
         }

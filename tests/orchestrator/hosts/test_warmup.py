@@ -4,12 +4,10 @@ import gc
 import os
 import subprocess
 import sys
-from typing import Any
 
 import pytest
 
-from mrcfabric.control import ControlClient, NoAnswerError
-from orchestrator.hosts.warmup import ASKED, warm_up
+from orchestrator.hosts.warmup import warm_up
 from tests.orchestrator.running import ROOT
 
 
@@ -26,35 +24,6 @@ def test_both_daemons_live_and_end() -> None:
     warm_up()
     gc.collect()
     assert open_sockets() == before
-
-
-@pytest.mark.integration
-def test_each_daemon_answers_what_a_scrape_asks(monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
-    """What is not used in the rehearsal is written anew in every daemon. Nor does it say anything in the log."""
-    asked: list[str] = []
-    call = ControlClient.call
-
-    async def counted(self: ControlClient, op: str, *rest: Any) -> Any:
-        answer = await call(self, op, *rest)
-        assert answer
-        asked.append(op)
-        return answer
-
-    monkeypatch.setattr(ControlClient, "call", counted)
-    warm_up()
-    assert asked == [*ASKED, *ASKED]
-    assert {"status", "counters", "glance"} <= {*ASKED}
-    assert capfd.readouterr() == ("", "")
-
-
-@pytest.mark.integration
-def test_a_daemon_that_does_not_answer_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def silent(self: ControlClient, op: str, *_rest: Any) -> Any:
-        raise NoAnswerError(op)
-
-    monkeypatch.setattr(ControlClient, "call", silent)
-    with pytest.raises(NoAnswerError):
-        warm_up()
 
 
 @pytest.mark.integration
