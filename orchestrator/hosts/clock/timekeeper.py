@@ -195,7 +195,7 @@ class Timekeeper:
         Not for longer than `BEFORE_WALL_S`: a daemon that hears nothing must not hold the others.
         """
         block = object()
-        self._before_ns[block] = at_ns - 1
+        self._before_ns[block] = max(0, at_ns - 1)
         if self.page.limit >= at_ns:
             self._set_limit()
         lift = asyncio.get_running_loop().call_later(BEFORE_WALL_S, self._lift, block)

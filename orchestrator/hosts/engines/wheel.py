@@ -5,6 +5,7 @@ The same code gives the same bytes, so that a digest shows whether a host has it
 
 import base64
 import hashlib
+import importlib.machinery
 import importlib.util
 import io
 import zipfile
@@ -87,7 +88,8 @@ def _packages(found: metadata.Distribution) -> tuple[str, ...]:
 def _modules(found: metadata.Distribution) -> Iterator[tuple[str, bytes]]:
     """Every file of its packages, from the folders they are imported from: the same code will run there."""
     for package in _packages(found):
-        spec = importlib.util.find_spec(package)
+        # setuptools has a finder of its own for pip, which warns where distutils was imported before.
+        spec = importlib.machinery.PathFinder.find_spec(package) or importlib.util.find_spec(package)
         if spec is None or not spec.submodule_search_locations:
             continue
         folder = Path(next(iter(spec.submodule_search_locations)))

@@ -116,7 +116,7 @@ def test_a_running_fabric_comes_before_the_files() -> None:
         (["length: 1rtt"], "length stands here twice"),
         (["look: 0"], "look: no time at all"),
         (["metod: []"], "some.yaml:7: metod: no such key here (nearest is method)"),
-        (["method: 3"], "method: 3 will not do (wanted: a list of something else"),
+        (["method: 3"], "method: 3 will not do (wanted: a list of tables"),
     ],
 )
 def test_what_no_entry_can_know(lines: list[str], what: str) -> None:

@@ -252,6 +252,12 @@ async def test_time_waits_until_daemons_know_of_an_instant(keeper: Timekeeper) -
     assert all(rung(doorbell) for doorbell in keeper.doorbells)
 
 
+async def test_before_the_first_instant_time_stands_at_zero(keeper: Timekeeper) -> None:
+    with keeper.before(0):
+        assert keeper.page.limit == 0
+    assert keeper.page.limit == NEVER
+
+
 async def test_time_does_not_wait_long_for_who_hears_nothing(
     keeper: Timekeeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:

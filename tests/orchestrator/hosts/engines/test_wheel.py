@@ -5,6 +5,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -51,6 +52,11 @@ def test_what_is_installed_is_known_without_a_wheel_of_it() -> None:
 def test_what_is_not_installed_is_said() -> None:
     with pytest.raises(ConfigError, match="nobodyhasthis: is not installed here"):
         wheel_of("nobodyhasthis")
+
+
+def test_pip_is_found_where_distutils_was_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distutils", ModuleType("distutils"))
+    assert wheel_of("pip").content
 
 
 @pytest.mark.long
