@@ -54,8 +54,17 @@ class CongestionKnobs:
     cwnd_bytes_min: int = 0
     """Smallest window of NSCC. Default 1/32 MTU, one packet in 32 round trips: a receiver with more senders than
     packets fit into a round trip leaves less than a packet to each. Never above the MTU, the published floor."""
+    cwnd_paced_packets: int = 8
+    """A window of fewer packets sends the part of it that is no whole packet now and then, so that on average a window
+    leaves per round trip. 0: whole packets alone, as published; a window of 1.9 packets then has the rate of one of
+    1.0, and four senders at 25 Gb/s had a Jain's index of 0.82 instead of 0.99. Below one packet it is paced anyway."""
     target_delay_ns: int = 0
     """Queueing delay that NSCC aims at. Default 0.75 base RTT where switches trim (`trim_nack`), 1 where not."""
+    target_octave_ppt: int = 100
+    """Without marks, a window grows up to a delay that is longer than the target by so many thousandths of it for each
+    time that the window has halved, from what fills the port and a queue of the target. All senders of a receiver see
+    one delay; eta alone, the published means to fairness, takes a hundred round trips to make their windows equal. With
+    80 to 160 they are equal in some ten. 0: the same target for all windows, as published."""
     alpha_bytes: int = 0
     """Proportional increase: growth per window acknowledged without delay. Default 4 MTU a b."""
     fi_bytes: int = 0
@@ -130,6 +139,8 @@ LEAST: Final[dict[str, int]] = dict.fromkeys(
         "loss_spared",
         "max_cwnd_bytes",
         "target_delay_ns",
+        "cwnd_paced_packets",
+        "target_octave_ppt",
         "alpha_bytes",
         "fi_bytes",
         "fi_scale_ppt",
@@ -154,6 +165,8 @@ MOST: Final[dict[str, int]] = {
     "fi_scale_ppt": 100_000,
     "delay_avg_samples": 100_000,
     "cwnd_spare_packets": 1024,
+    "cwnd_paced_packets": 1024,
+    "target_octave_ppt": 1000,
 }
 """Largest value where there is one."""
 CHOICES: Final[dict[str, Collection[str]]] = {

@@ -104,6 +104,22 @@ CONGESTION = (
         _of(NIC, "cwnd_bytes_min"),
     ),
     Choice(
+        "The part of a small window that is no whole packet",
+        DEVIATION,
+        "Below eight packets it is sent now and then, so that a window leaves per round trip on average. The text "
+        "sends while a whole packet fits: 1.0 and 1.9 packets have one rate then, and where a product is ten packets "
+        "four senders stay as unequal as chance has made them.",
+        _of(NIC, "cwnd_paced_packets"),
+    ),
+    Choice(
+        "What makes the windows of a receiver's senders equal",
+        DEVIATION,
+        "A smaller window grows up to a longer delay: a tenth of the target more for each time that it has halved, "
+        "from what fills port and queue. All senders see one delay, and eta, the published means, takes a hundred "
+        "round trips. Trims of packets that left a larger window take it down to one packet and no further.",
+        _of(NIC, "target_octave_ppt"),
+    ),
+    Choice(
         "Trims and the retry budget",
         DEVIATION,
         "A thousand trims of a packet are free, further ones count, as all NACKs do in the text: a trimmed header says "

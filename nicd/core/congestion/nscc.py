@@ -19,10 +19,11 @@ off the window, and so does a loss for which no path is blamed.
 A deliberate addition (`late_is_congestion`): NSCC was published for networks where every queue marks, so a late packet
 without a mark leaves an empty queue behind. The last hop of MRC does not mark, and a late packet without a mark has
 most likely met the queue of a full receiver. All its senders see the same delay and reduce their windows in proportion,
-at most once per round trip; what they add besides makes them equal. `lateness` tells which delays come from no queue.
+at most once per round trip. A smaller window grows up to a longer delay (`target_octave_ppt`), so that they become
+equal. `lateness` tells which delays come from no queue.
 
 A window may be smaller than a packet (`cwnd_bytes_min`): a packet then leaves every so many round trips, see
-`plane_windows`.
+`plane_windows`. Only trims of packets that leave one by one make it so small.
 """
 
 from collections.abc import Callable
@@ -46,9 +47,10 @@ class Nscc(CongestionWindow):
     __slots__ = (
         "_adjusted_ns", "_average", "_avg_samples", "_base_ns", "_before_late", "_cuts", "_decreased_ns",
         "_delay_ns", "_delays", "_delivered", "_eta_ns", "_extra_ns", "_fast", "_fast_bytes", "_floor", "_gamma_ppt",
-        "_ignore_bytes", "_inc", "_late", "_limits", "_loss_cuts", "_md_ppt", "_mtu", "_penalised", "_qa",
-        "_qa_bytes", "_qa_end_ns", "_qa_measured", "_qa_period_ns", "_qa_trigger", "_reference_ns", "_saved",
-        "_setup", "_since_bytes", "_uneven_ns", "cwnd_bytes_max", "penalties", "quick_adapts", "restores",
+        "_ignore_bytes", "_inc", "_late", "_limits", "_loss_cuts", "_md_ppt", "_mtu", "_octave_ppt", "_penalised",
+        "_qa", "_qa_bytes", "_qa_end_ns", "_qa_measured", "_qa_period_ns", "_qa_trigger", "_reference_ns", "_saved",
+        "_setup", "_since_bytes", "_span_bytes", "_uneven_ns", "cwnd_bytes_max", "penalties", "quick_adapts",
+        "restores",
     )  # fmt: skip
 
     def __init__(self, setup: WindowSetup) -> None:
@@ -58,11 +60,11 @@ class Nscc(CongestionWindow):
         self._mtu = knobs.mtu_bytes
         self._floor = min(knobs.cwnd_bytes_min or max(1, knobs.mtu_bytes // 32), knobs.mtu_bytes)
         self._gamma_ppt = knobs.gamma_ppt
+        self._octave_ppt = knobs.target_octave_ppt if knobs.late_is_congestion else 0
         self._md_ppt = knobs.max_md_jump_ppt
         self._avg_samples = knobs.delay_avg_samples
         self._qa = not knobs.disable_qa
-        # A sender that leaves a path after a loss has answered the loss. If it stays, or cannot tell a broken path
-        # from a full queue, the window is cut instead.
+        # Who leaves a path after a loss has answered it. Who stays, or cannot tell it from a full queue, cuts.
         self._loss_cuts = knobs.loss_is_congestion or not (knobs.trim_nack and setup.leaves)
         self._late = Lateness(knobs)
         self._cuts = setup.stats.cwnd_cuts
@@ -77,8 +79,7 @@ class Nscc(CongestionWindow):
         self._measure(base_ns)
         self.base_rtt_ns = base_ns if knobs.base_rtt_measured else 0
         self.crowded_ns: Instant = -1
-        # MRC 1.0 4: begins with the largest window. Begin with the published one: what ours has beyond it would only
-        # add to the first burst of an incast.
+        # MRC 1.0 4: begins with the largest window. What ours has beyond would only add to an incast's first burst.
         first = setup.share(knobs.cwnd_bytes or knobs.max_cwnd_bytes) or self._most(base_ns, setup.published_bytes)
         self.cwnd_bytes = max(min(first, self.cwnd_bytes_max), self._floor)
         self.inflight_bytes = 0
@@ -158,12 +159,12 @@ class Nscc(CongestionWindow):
     def _increase(self, now: Instant, acked_bytes: int, delay: int) -> None:
         """Not marked: add a proportional, fair or fast increase, and apply the sum when it is time."""
         limits = self._limits
-        target = limits.target_ns
         if delay < limits.fast_ns:
             self._at_no_delay(acked_bytes, delay)
         else:
             self._fast = False
             self._fast_bytes = 0
+            target = self._target()
             if delay < target:
                 self._inc += limits.alpha_bytes * acked_bytes * (target - delay) // target
             else:
@@ -183,6 +184,17 @@ class Nscc(CongestionWindow):
         else:
             self._inc += limits.alpha_bytes * acked_bytes * (limits.target_ns - delay) // limits.target_ns
 
+    def _target(self) -> int:
+        """Up to which delay without a mark this window grows: see `target_octave_ppt`."""
+        target_ns = self._limits.target_ns
+        # In 1/256: how many such windows fill the port and a queue of the target.
+        parts = (self._span_bytes << 8) // self.cwnd_bytes
+        octaves = parts.bit_length() - 9
+        if octaves < 0 or not self._octave_ppt:
+            return target_ns
+        halvings = (octaves << 8) + (parts >> octaves) - 256
+        return target_ns + target_ns * self._octave_ppt * halvings // (256 * THOUSAND)
+
     def _adjust(self, now: Instant) -> None:
         """Apply the sum of the increases to the window."""
         limits = self._limits
@@ -201,8 +213,7 @@ class Nscc(CongestionWindow):
         self._fast = False
         self._fast_bytes = 0
         self._before_late = 0
-        limits = self._limits
-        surplus = self._average - (limits.target_ns << _FINE)
+        surplus = self._average - (self._limits.target_ns << _FINE)
         if surplus <= 0 or now - self._decreased_ns <= self._reference_ns:
             return
         self._decreased_ns = now
@@ -212,7 +223,7 @@ class Nscc(CongestionWindow):
 
     def _meets_receiver(self, now: Instant, delay: int, rtt_ns: int) -> bool:
         """Whether a packet without a mark was late because of the receiver's queue alone."""
-        if delay < self._limits.target_ns:
+        if delay < self._target():
             self._late.cleared()
             self._before_late = 0
             return False
@@ -229,7 +240,7 @@ class Nscc(CongestionWindow):
         self._fast = False
         self._fast_bytes = 0
         self._before_late = self._before_late or self.cwnd_bytes
-        surplus = delay - self._limits.target_ns
+        surplus = delay - self._target()
         kept = max(THOUSAND * delay - self._gamma_ppt * surplus, self._md_ppt * delay)
         self.cwnd_bytes = max(self.cwnd_bytes * kept // (THOUSAND * delay), self._floor)
         self._cuts["delay"] += 1
@@ -268,9 +279,11 @@ class Nscc(CongestionWindow):
         self._cuts[cause] += 1
 
     def _cut(self, size: int) -> None:
-        """Cut a packet's size off the window; halve a window that is no larger."""
+        """Cut a packet's size off the window, down to one packet; halve a window that is no larger."""
         cwnd = self.cwnd_bytes
-        self.cwnd_bytes = max(cwnd - size, min(cwnd, self._mtu) >> 1, self._floor)
+        small = min(cwnd, self._mtu)
+        # Where others are still out, this packet left when the window was larger than one: it says nothing of less.
+        self.cwnd_bytes = max(cwnd - size, small if self.inflight_bytes else small >> 1, self._floor)
 
     def _quick_adapt(self, now: Instant, delay: int) -> bool:
         """If a span has ended with losses and few arrivals, set the window to what arrived. True: set."""
@@ -280,8 +293,8 @@ class Nscc(CongestionWindow):
             late = 0 < limits.qa_threshold_ns < delay
             if self._qa_trigger or late:
                 cwnd = self.cwnd_bytes
-                # With a window of about one packet, by chance nothing may arrive in a span.
-                self.cwnd_bytes = max(min(cwnd, max(self._delivered, min(cwnd, self._mtu) >> 1)), self._floor)
+                # Never below one packet, as published: by chance nothing of a few packets arrives in a span.
+                self.cwnd_bytes = min(cwnd, max(self._delivered, self._mtu))
                 self._ignore_bytes = self.inflight_bytes
                 self._inc = 0
                 self.quick_adapts += 1
@@ -362,6 +375,7 @@ class Nscc(CongestionWindow):
         self.cwnd_bytes_max: int = max(most, self._mtu)
         # MRC 1.0 4: quick adapt looks back over base RTT + target, and adapts below max window / 2**qa_gate.
         self._qa_period_ns = base_ns + self._limits.target_ns
+        self._span_bytes = setup.bdp_bytes(base_ns + self._limits.target_ns)
         self._qa_bytes = self.cwnd_bytes_max >> knobs.qa_gate
 
     def _most(self, base_ns: int, most_bytes: Callable[[int], int]) -> int:

@@ -46,8 +46,8 @@ class PlaneWindows:
 
     __slots__ = (
         "_acked", "_alone", "_busy", "_compares", "_covers", "_extra_ns", "_least_ns", "_left_ns", "_margin_ns", "_mtu",
-        "_number", "_pacers", "_reverse_lag_ns", "_rto_ns", "_samples", "_seen_ns", "_sent_ns", "_span_end_ns",
-        "_span_ns", "_wake", "back", "contexts", "delivered_ns", "longer", "of", "open",
+        "_number", "_paced_bytes", "_pacers", "_reverse_lag_ns", "_rto_ns", "_samples", "_seen_ns", "_sent_ns",
+        "_span_end_ns", "_span_ns", "_wake", "back", "contexts", "delivered_ns", "longer", "of", "open",
     )  # fmt: skip
 
     def __init__(
@@ -80,6 +80,8 @@ class PlaneWindows:
         self.of: list[CongestionWindow] = [self.contexts[number] for number in self._number]
         """Plane -> its context."""
         self._mtu = settings.mtu_bytes
+        self._paced_bytes = settings.cwnd_paced_packets * settings.mtu_bytes
+        """Of a window below this, the part that is no whole packet counts, too: see `_check`."""
         self._rto_ns = settings.rto_ns
         self._acked = [0] * len(self.contexts)
         """Bytes by context that are acknowledged and not yet told to it."""
@@ -121,10 +123,14 @@ class PlaneWindows:
     def left(self, now: Instant, plane: int, size: int) -> None:
         """A packet with `size` payload bytes leaves on `plane`."""
         window = self.of[plane]
-        self._sent_ns[self._number[plane]] = now
+        number = self._number[plane]
+        self._sent_ns[number] = now
         window.inflight_bytes = inflight = window.inflight_bytes + size
-        if inflight + self._mtu > window.cwnd_bytes:
-            self.open &= ~self._covers[self._number[plane]]
+        cwnd = window.cwnd_bytes
+        if inflight + self._mtu > cwnd:
+            self.open &= ~self._covers[number]
+            if inflight < cwnd < self._paced_bytes and window.rtt_ns:
+                self._pacers[number].set(now + window.rtt_ns * self._mtu // cwnd)
 
     def acked(self, plane: int, size: int, sent_ns: Instant = -1) -> None:
         """A packet that left on `plane` was acknowledged; `on_sack` follows. `sent_ns`: when it left, if sent once."""
@@ -246,14 +252,16 @@ class PlaneWindows:
         """Open or close the planes of a context, by whether its next packet fits its window now."""
         window = self.contexts[number]
         inflight = window.inflight_bytes
+        cwnd = window.cwnd_bytes
         # UEC CMS: send while inflight + MTU <= cwnd.
-        if inflight + self._mtu <= window.cwnd_bytes:
+        if inflight + self._mtu <= cwnd:
             self.open |= self._covers[number]
-        elif inflight:
+        elif inflight and not (inflight < cwnd < self._paced_bytes and window.rtt_ns):
             self.open &= ~self._covers[number]
         else:
-            # A window below one packet sends a packet now and then: on average one window per round trip.
-            due_ns = self._sent_ns[number] + window.rtt_ns * self._mtu // window.cwnd_bytes
+            # A window of two packets and a half sends the third one now and then, a window below one packet the first:
+            # on average one window per round trip. In whole packets 1.1 and 1.9 would have the same rate.
+            due_ns = self._sent_ns[number] + window.rtt_ns * self._mtu // cwnd
             if now >= due_ns:
                 self.open |= self._covers[number]
             else:

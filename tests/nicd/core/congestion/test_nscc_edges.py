@@ -19,6 +19,7 @@ EDGES = {
     **dict.fromkeys(("gamma_ppt", "max_md_jump_ppt"), (0, 1, 1_000)),
     **dict.fromkeys(("disable_qa", "qa_measured", "trim_nack", "loss_is_congestion"), (False, True)),
     "late_is_congestion": (False, True),
+    "target_octave_ppt": (0, 1, 1_000),
     "fi_scale_ppt": (0, 1, 100_000),
     "delay_avg_samples": (1, 80, 100_000),
     "qa_gate": (0, 3, 32),
@@ -110,3 +111,38 @@ class TestALongerPlane:
         made.cwnd_bytes = made.cwnd_bytes_max
         made.on_uneven(0)
         assert made.cwnd_bytes == made.cwnd_bytes_max == MOST
+
+
+class TestSmallWindows:
+    """100 Gb/s for 12 us and a queue of 9 us: a window of 262,500 bytes has the port alone."""
+
+    def grown(self, cwnd: int, delay: int, **knobs: Any) -> int:
+        made = window(cwnd, late_is_congestion=True, **knobs)
+        return late(made, 20_000, delay, 40_000) - cwnd
+
+    def test_a_smaller_window_grows_up_to_a_longer_delay(self) -> None:
+        # Eight of 32,812 fill it: three tenths of 9 us more.
+        assert self.grown(32_812, 11_500) > 614 > self.grown(131_250, 11_500)
+        assert self.grown(32_812, 11_720) <= 614
+
+    def test_as_published_all_have_one_target(self) -> None:
+        for cwnd in (32_812, 131_250):
+            assert self.grown(cwnd, 9_500, target_octave_ppt=0) < 0
+
+    def test_trims_of_what_left_a_larger_window_leave_a_packet(self) -> None:
+        made = window(5 * MTU, 5 * MTU, cwnd_bytes_min=0)
+        for _ in range(4):
+            made.inflight_bytes -= MTU
+            made.on_trim(1, MTU)
+        assert made.cwnd_bytes == MTU
+        made.on_trim(1, MTU)
+        assert made.cwnd_bytes == MTU
+        made.inflight_bytes = 0
+        made.on_trim(1, MTU)
+        assert made.cwnd_bytes == MTU // 2
+
+    def test_quick_adapt_leaves_a_packet_where_nothing_arrived(self) -> None:
+        made = window(5 * MTU, cwnd_bytes_min=0)
+        late(made, 0, 9_000)
+        made.on_trim(21_000, MTU)
+        assert (made.quick_adapts, made.cwnd_bytes) == (1, MTU)

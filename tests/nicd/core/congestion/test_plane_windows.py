@@ -7,6 +7,7 @@ import pytest
 from nicd.core.congestion.plane_windows import NO_PLANE, PlaneWindows
 from nicd.core.settings import NicSettings
 from nicd.core.stats import NicStats
+from nicd.core.timers import Timers
 
 GIGA = 1_000_000_000
 PACKET = 4096
@@ -210,3 +211,38 @@ def test_the_others_speak_for_a_plane_of_whose_first_packets_none_was_heard() ->
     assert made.is_crowded(1, 90_000, first=True)
     made.of[1].crowded_ns = 0
     assert not made.is_crowded(1, 90_000, first=True), "it has been heard of"
+
+
+def run(timers: Timers, until: int) -> None:
+    while (now := timers.next_ns()) <= until:
+        timers.fire(now)
+
+
+def test_the_part_of_a_small_window_that_is_no_packet_is_sent_now_and_then() -> None:
+    timers = Timers()
+    woken: list[int] = []
+    settings = NicSettings(base_rtt_ns=BASE)
+    made = PlaneWindows(settings, (100 * GIGA,), NicStats(), timers=timers, wake=lambda: woken.append(1))
+    made.of[0].cwnd_bytes = 5 * PACKET // 2
+    made.left(0, 0, PACKET)
+    assert made.open
+    made.left(0, 0, PACKET)
+    # Two and a half per round trip: the third leaves two fifths of one after the second.
+    assert not made.open
+    assert timers.next_ns() == 2 * BASE // 5
+    run(timers, 2 * BASE // 5)
+    assert (made.open, woken) == (1, [1])
+    made.left(2 * BASE // 5, 0, PACKET)
+    run(timers, BASE - 1)
+    assert not made.open, "three are more than two and a half"
+
+
+@pytest.mark.parametrize("knobs", [{"cwnd_paced_packets": 0}, {"cwnd_paced_packets": 2}, {"congestion": "fixed"}])
+def test_where_it_is_not_wanted_whole_packets_leave_alone(knobs: dict[str, Any]) -> None:
+    timers = Timers()
+    made = PlaneWindows(NicSettings(base_rtt_ns=BASE, **knobs), (100 * GIGA,), NicStats(), timers=timers)
+    made.of[0].cwnd_bytes = 5 * PACKET // 2
+    made.left(0, 0, PACKET)
+    made.left(0, 0, PACKET)
+    run(timers, 10 * BASE)
+    assert not made.open
