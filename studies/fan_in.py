@@ -174,7 +174,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--shares", action="store_true", help="each sender's share, too")
     given = vars(parser.parse_args(arguments))
     fixed = {key: value for key, value in given.items() if value is not None and key in FanIn.__dataclass_fields__}
-    fixed |= {key: dict(map(_setting, given[key])) for key in ("nic", "switch")}
+    fixed |= {key: dict(map(setting, given[key])) for key in ("nic", "switch")}
     print(HEADING)
     errors = 0
     for degree in given["degrees"]:
@@ -189,7 +189,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(errors > 0)
 
 
-def _setting(text: str) -> tuple[str, Any]:
+def setting(text: str) -> tuple[str, Any]:
+    """A knob and its value, from KNOB=VALUE."""
     name, _, value = text.partition("=")
     if value in ("true", "false"):
         return name, value == "true"

@@ -2,7 +2,9 @@
 
 import pytest
 
+from studies import incasts
 from studies.fan_in import FanIn, Found, main, row, watch
+from studies.incasts import incumbent, long_one
 
 _DROPS = {"trim": False, "trim_last_hop": False}
 
@@ -19,6 +21,40 @@ def test_a_long_incast_sends_next_to_nothing_again(degree: int, goodput: float, 
     assert found.goodput > goodput
     assert found.resent < 0.02
     assert found.jain_all > alike
+
+
+@pytest.mark.spec("MRC 1.0", "4")
+@pytest.mark.parametrize(("rate", "degree", "alike"), [(25, 4, 0.95), (25, 15, 0.9), (100, 4, 0.98)])
+def test_every_bin_of_a_long_incast_is_fair(rate: int, degree: int, alike: float) -> None:
+    """At 25 Gb/s a product is ten packets: 15 windows of one packet and a part, which whole packets do not know."""
+    found = watch(long_one(degree, 1, rate_bps=rate * 10**9))
+    healthy(found)
+    assert found.jain_least > alike
+    assert found.resent < 0.15
+
+
+@pytest.mark.parametrize("rate", [25, 100])
+def test_an_incumbent_gives_way_within_fifty_round_trips(rate: int) -> None:
+    _, soon, later = incumbent(4, 0, rate_bps=rate * 10**9)
+    assert soon < 1.2
+    assert later < 1.2
+
+
+@pytest.mark.spec("MRC 1.0", "4")
+@pytest.mark.parametrize(("rate", "size", "spread"), [(25, 1 << 20, 1.5), (25, 1 << 18, 1.7), (100, 1 << 20, 1.5)])
+def test_fifteen_that_begin_together_end_together(rate: int, size: int, spread: float) -> None:
+    found = watch(FanIn(15, seed=2, size=size, rate_bps=rate * 10**9))
+    healthy(found)
+    assert found.spread < spread
+
+
+@pytest.mark.long
+@pytest.mark.spec("MRC 1.0", "4")
+@pytest.mark.parametrize("degree", [127, 255])
+def test_no_qp_fails_at_any_fan_in(degree: int) -> None:
+    found = watch(FanIn(degree, warm_rtts=30, rtts=200, bin_rtts=100))
+    healthy(found)
+    assert found.goodput > 0.886
 
 
 @pytest.mark.long
@@ -91,3 +127,9 @@ def test_no_qp_of_a_healthy_fabric_ends(degree: int, planes: int, switch: dict[s
     assert found.errors == 0
     # Packets that are gone without a trim are more there than what arrives on some planes can be compared with.
     assert switch or found.retired <= (40 if (degree, planes) == (255, 2) else 0)
+
+
+def test_the_tables_print_a_row_per_rate_fan_in_and_size(capsys: pytest.CaptureFixture[str]) -> None:
+    assert incasts.main(["short", "near", "--rates", "100", "--degrees", "2", "--seeds", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["short:", "100G", "100G", "100G", "near:", "100G"]
