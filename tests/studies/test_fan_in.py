@@ -24,7 +24,7 @@ def test_a_long_incast_sends_next_to_nothing_again(degree: int, goodput: float, 
 
 
 @pytest.mark.spec("MRC 1.0", "4")
-@pytest.mark.parametrize(("rate", "degree", "alike"), [(25, 4, 0.95), (25, 15, 0.9), (100, 4, 0.98)])
+@pytest.mark.parametrize(("rate", "degree", "alike"), [(25, 4, 0.95), (25, 15, 0.9), (100, 4, 0.985)])
 def test_every_bin_of_a_long_incast_is_fair(rate: int, degree: int, alike: float) -> None:
     """At 25 Gb/s a product is ten packets: 15 windows of one packet and a part, which whole packets do not know."""
     found = watch(long_one(degree, 1, rate_bps=rate * 10**9))
@@ -41,7 +41,7 @@ def test_an_incumbent_gives_way_within_fifty_round_trips(rate: int) -> None:
 
 
 @pytest.mark.spec("MRC 1.0", "4")
-@pytest.mark.parametrize(("rate", "size", "spread"), [(25, 1 << 20, 1.5), (25, 1 << 18, 1.7), (100, 1 << 20, 1.5)])
+@pytest.mark.parametrize(("rate", "size", "spread"), [(25, 1 << 20, 1.5), (25, 1 << 18, 1.45), (100, 1 << 20, 1.5)])
 def test_fifteen_that_begin_together_end_together(rate: int, size: int, spread: float) -> None:
     found = watch(FanIn(15, seed=2, size=size, rate_bps=rate * 10**9))
     healthy(found)
