@@ -251,7 +251,7 @@ class Nscc(CongestionWindow):
         self.crowded_ns = now
         if last_hop:
             self._late.cleared()
-        # UEC CMS: a trim counts as a delay of one base RTT. Take the network's: a longer path has no longer queues.
+        # UEC CMS: a trim counts as a base RTT of delay, here the network's: a longer path has no longer queues.
         self._average += ((self._base_ns << _FINE) - self._average) // self._avg_samples
         self._gone(now, size, "trim")
 
@@ -281,9 +281,8 @@ class Nscc(CongestionWindow):
     def _cut(self, size: int) -> None:
         """Cut a packet's size off the window, down to one packet; halve a window that is no larger."""
         cwnd = self.cwnd_bytes
-        small = min(cwnd, self._mtu)
         # Where others are still out, this packet left when the window was larger than one: it says nothing of less.
-        self.cwnd_bytes = max(cwnd - size, small if self.inflight_bytes else small >> 1, self._floor)
+        self.cwnd_bytes = max(cwnd - size, min(cwnd, self._mtu) >> (not self.inflight_bytes), self._floor)
 
     def _quick_adapt(self, now: Instant, delay: int) -> bool:
         """If a span has ended with losses and few arrivals, set the window to what arrived. True: set."""
@@ -293,8 +292,9 @@ class Nscc(CongestionWindow):
             late = 0 < limits.qa_threshold_ns < delay
             if self._qa_trigger or late:
                 cwnd = self.cwnd_bytes
-                # Never below one packet, as published: by chance nothing of a few packets arrives in a span.
-                self.cwnd_bytes = min(cwnd, max(self._delivered, self._mtu))
+                # By chance nothing of a few packets arrives in a span: one stays, as published; below it, as for a trim.
+                least = self._mtu if cwnd > self._mtu else cwnd >> 1
+                self.cwnd_bytes = max(min(cwnd, max(self._delivered, least)), self._floor)
                 self._ignore_bytes = self.inflight_bytes
                 self._inc = 0
                 self.quick_adapts += 1
