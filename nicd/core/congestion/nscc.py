@@ -292,7 +292,7 @@ class Nscc(CongestionWindow):
             late = 0 < limits.qa_threshold_ns < delay
             if self._qa_trigger or late:
                 cwnd = self.cwnd_bytes
-                # By chance nothing of a few packets arrives in a span: one stays, as published; below it, as for a trim.
+                # By chance nothing of a few packets arrives in a span: one stays, as published; below it as for a trim.
                 least = self._mtu if cwnd > self._mtu else cwnd >> 1
                 self.cwnd_bytes = max(min(cwnd, max(self._delivered, least)), self._floor)
                 self._ignore_bytes = self.inflight_bytes
