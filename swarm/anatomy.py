@@ -11,9 +11,9 @@ from mrcfabric.egress import Egress
 from mrcfabric.egress_queues import EgressQueues
 from nicd.core.memory import MemoryTable
 from nicd.core.mrc.board import MrcBoard
-from nicd.core.mrc.inflight import INFLIGHT, LOST, Sent
 from nicd.core.mrc.qp import Link, Qp
 from nicd.core.mrc.requestor import Requestor
+from nicd.core.mrc.sent import INFLIGHT, LOST, Sent
 from nicd.core.mrc.transport import MrcTransport
 from nicd.core.nic import Nic
 from nicd.core.ports import Ports

@@ -30,6 +30,10 @@ class ReliabilityKnobs:
     Default 1.5 base RTT; the same as `reorder_ns` makes the threshold fixed."""
     reorder_packets: int = 3
     """And when at least this many packets were sent between the two."""
+    reorder_path_packets: int = 1
+    """And a packet is lost, however short the wait, when one that left at least so many places later on the same path
+    has arrived: packets of a path stay in order. A path that turns out to reorder needs more. 0: time alone decides
+    (`reorder_ns`). The threshold is not public (MRC 1.0 3)."""
     port_down_grace_ns: int = 0
     """What was sent on a plane before it went down at either end, and not acknowledged this long after, is lost.
     Default 1.5 base RTT: what had passed the port has been acknowledged by then."""
@@ -93,6 +97,7 @@ DERIVED: Final[dict[str, float]] = {
 """Default of each derived time, in base RTTs."""
 LEAST: Final[dict[str, int]] = {
     "mtu_bytes": 256,
+    "reorder_path_packets": 0,
     "retry_linear": 0,
     "retry_exponential": 0,
     "retry_trims": 0,

@@ -120,11 +120,13 @@ _PATHS = (
     Choice(
         "Reorder threshold before a packet is lost",
         UNKNOWN,
-        "A packet sent this much later has arrived, and this many lie between; where nothing more arrives, as long "
+        "So many packets that left later on the same path have arrived: packets of one path stay in order, and a path "
+        "that turns out to reorder needs more. Or a packet sent this much later on any path has arrived, and this "
+        "many lie between; where nothing more arrives, as long "
         "after its round trip was due: above the largest difference of two paths whose queues are below the trim "
         "threshold, so that a healthy fabric shows no loss. A path that is longer than the base RTT is given so much "
         "more; a packet that comes after it was held to be lost lengthens both at once, and frees its EV.",
-        _of(NIC, "reorder_ns", "reorder_ns_min", "reorder_packets"),
+        _of(NIC, "reorder_ns", "reorder_ns_min", "reorder_packets", "reorder_path_packets"),
     ),
     Choice(
         "What was in flight when a port went down",

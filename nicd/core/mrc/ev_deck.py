@@ -2,10 +2,15 @@
 
 Owns the order of the scan, which makes EVs in SKIP GOOD on its way. `ev_profile` chooses the EVs of the deck.
 
-MRC 1.0 11.2.2 (scan and SKIP); the order is drawn anew for every turn, so that senders do not lock in step.
+The paths of the plane take turns, in an order that chance gives each QP and that stays: every path gets its packets at
+even distances. Links that are full then have the queues of periodic senders, which are short and do not grow. If the
+order of paths were drawn anew, by chance several senders would meet at one link again and again, and while all links
+are full such a queue stays. Which EV of a path comes next is drawn for every turn.
+
+MRC 1.0 11.2.2 (scan and SKIP); the order of the scan is a choice that it leaves open.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import gcd
 from typing import ClassVar, Final
 
@@ -14,27 +19,50 @@ from nicd.core.ev_state import EvState
 from nicd.core.mrc.path_shares import PathShares
 
 _GOOD: Final = EvState.GOOD
+_FINE: Final = 32
+"""Places of a turn are compared in units of 1 / 2**32 of it."""
 
 
 class PlaneDeck:
-    """The active EVs of one plane, scanned in a pseudo-random order that is drawn anew for every turn."""
+    """The active EVs of one plane, scanned in a pseudo-random order that spreads each path evenly."""
 
-    __slots__ = ("_left", "_position", "_rng", "_states", "_stride", "_strides", "cards", "shares", "tally")
+    __slots__ = (
+        "_left",
+        "_path",
+        "_period",
+        "_position",
+        "_rng",
+        "_states",
+        "_stride",
+        "_strides",
+        "cards",
+        "shares",
+        "tally",
+    )
     _forgives: ClassVar[bool] = True
 
-    def __init__(self, cards: list[int], states: list[int], rng: Rng, tally: list[int] | None = None) -> None:
-        """`tally`: numbers of EVs by state; the deck updates it when it forgives one."""
+    def __init__(
+        self, cards: list[int], states: list[int], rng: Rng, tally: list[int] | None = None, path: Sequence[int] = ()
+    ) -> None:
+        """`tally`: numbers of EVs by state; the deck updates it when it forgives one.
+
+        `path`: of each EV of the profile; empty: all take the same.
+        """
         self.cards = cards
         """Indices of EVs in the profile; all of them GOOD or SKIP."""
         self._states = states
         self.tally = [0] * len(EvState) if tally is None else tally
         self.shares: PathShares | None = None
         """How many of their turns the paths of this plane get; None: all."""
+        self._path = path
         self._rng = rng
         self._left = 0
-        self._position = 0
+        self._position = -1
         self._stride = 1
         self._strides: list[int] = []
+        self._period = 0
+        """Number of paths if all have as many EVs; else 0."""
+        self._spread()
 
     def pick(self) -> int:
         """The next GOOD EV of the scan. The deck must not be empty.
@@ -68,7 +96,11 @@ class PlaneDeck:
             elif forgiven < 0:
                 forgiven = card
                 self._forgive(card)
-        return forgiven if spare < 0 else spare
+        if spare < 0:
+            return forgiven
+        # No path was due. After two whole turns the scan stands where it began: begin with the next card next time.
+        self._next()
+        return spare
 
     def pick_among(self, fit: Callable[[int], bool], failed: int) -> int:
         """The next GOOD EV that is `fit`; else any but `failed`; else what there is. The deck must not be empty.
@@ -113,12 +145,36 @@ class PlaneDeck:
         """The cards have changed: begin a new turn."""
         self._left = 0
         self._strides = []
+        self._spread()
+
+    def _spread(self) -> None:
+        """Put the cards of each path at even distances, and the paths in the order in which they come now."""
+        path = self._path
+        rows: dict[int, list[int]] = {}
+        for card in self.cards:
+            rows.setdefault(path[card] if path else 0, []).append(card)
+        places = [
+            ((2 * number + 1 << _FINE) // len(row), order, card)
+            for order, row in enumerate(rows.values())
+            for number, card in enumerate(row)
+        ]
+        # In place: others hold the list.
+        self.cards[:] = [card for _, _, card in sorted(places)]
+        sizes = {len(row) for row in rows.values()}
+        self._period = len(rows) if len(sizes) == 1 else 0
 
     def _turn(self, size: int) -> None:
+        """Begin a turn where the last one ended, with a stride that takes the paths in the same order as before."""
         if not self._strides:
-            self._strides = [stride for stride in range(1, size + 1) if gcd(stride, size) == 1]
+            period = self._period
+            if period:
+                strides = [one for one in range(1, size + 1) if gcd(one, size) == 1]
+                self._strides = [one for one in strides if one % period == 1 % period]
+            else:
+                # Cards that are neighbours are at even distances then, and no others.
+                self._strides = [1]
         draw = self._rng.bits64()
-        self._position = draw % size
+        self._position = (draw if self._position < 0 else self._position) % size
         self._stride = self._strides[(draw >> 32) % len(self._strides)]
         self._left = size
 

@@ -26,6 +26,8 @@ from nicd.core.stats import NicStats
 _SKIP: Final = EvState.SKIP
 
 _LOSSES: Final = (EvTrigger.GAP, EvTrigger.TIMEOUT)
+_QUEUES: Final = (EvTrigger.ECN, EvTrigger.TRIM)
+"""They tell of a queue on the path."""
 _DEAD_MISSES: Final = 3
 """So many losses in a row make a path dead; where one packet in ten is lost this may happen by chance."""
 _ALIKE: Final = 2
@@ -97,7 +99,13 @@ class EvProfile:
         for plane in self.plane:
             self._tally[plane][EvState.GOOD] += 1
         self.decks = [
-            deck([i for i in range(len(active)) if self.plane[i] == plane], self.states, rng, self._tally[plane])
+            deck(
+                [i for i in range(len(active)) if self.plane[i] == plane],
+                self.states,
+                rng,
+                self._tally[plane],
+                self.path,
+            )
             for plane in range(planes)
         ]
         if late_ns and policy.judge(EvState.GOOD, EvTrigger.ECN).target == _SKIP:
@@ -147,6 +155,8 @@ class EvProfile:
         ):
             return
         misses = self.records.missed(index, sent_ns) if trigger in _LOSSES else 0
+        if trigger in _QUEUES:
+            self.records.queued(now, index)
         rule = self._policy.judge(state, trigger)
         target = rule.target
         if target == state:
@@ -155,12 +165,17 @@ class EvProfile:
             return
         if trigger in _LOSSES and target == EvState.ASSUMED_BAD:
             alive = misses < _DEAD_MISSES
-            if alive and self._is_kept(index):
+            if alive and self._is_kept(now, index):
                 return
             common = alive and self._loses_alike(now, index)
             self.records.struck(now, index)
             if common:
                 return
+        self._enter(now, index, target, trigger, rule.section)
+
+    def _enter(self, now: Instant, index: int, target: EvState, trigger: EvTrigger, section: str) -> None:
+        """An EV gets another state, with all that follows from it."""
+        state = EvState(self.states[index])
         self._set_state(index, target)
         if EvState.ASSUMED_BAD in (state, target):
             bad = self.bad_on[self.plane[index]]
@@ -174,7 +189,7 @@ class EvProfile:
         elif state in (EvState.ASSUMED_BAD, EvState.DENIED):
             self._take_in(index)
         if state > EvState.SKIP or target > EvState.SKIP:
-            self._tell(now, index, state, target, trigger, rule.section)
+            self._tell(now, index, state, target, trigger, section)
         if target == EvState.ASSUMED_BAD:
             self._on_bad(now, index)
 
@@ -267,12 +282,23 @@ class EvProfile:
             return False
         return misses < _DEAD_MISSES or self.delivered_ns() <= sent_ns
 
-    def _is_kept(self, index: int) -> bool:
-        """Whether so many EVs of its plane are out that the plane itself loses packets: others would lose as many."""
+    def _is_kept(self, now: Instant, index: int) -> bool:
+        """Whether an EV stays in use although it loses packets: the others have no room, or would lose as many.
+
+        They would where so many EVs of its plane are out that the plane itself loses packets.
+        """
+        if not self.active[index]:
+            return False
         plane = self.plane[index]
-        return (
-            self.active[index] and len(self.decks[plane].cards) <= self._keep[plane] and self._substitute(index) is None
-        )
+        few = len(self.decks[plane].cards) <= self._keep[plane] and self._substitute(index) is None
+        return few or self.is_wanted(now, index)
+
+    def is_wanted(self, now: Instant, index: int) -> bool:
+        """Whether another path in use of its plane had a queue lately: the others have no room for its packets.
+
+        Then to leave a path that still delivers would cost the plane more than the path loses.
+        """
+        return self.records.queues_elsewhere(now, index, self.decks[self.plane[index]].cards)
 
     def _loses_alike(self, now: Instant, index: int) -> bool:
         """Whether every other path in use of the plane has failed lately, too, and this one not far more often.
@@ -304,19 +330,9 @@ class EvProfile:
         key = f"{target.name.lower()}:{cause}:{self.plane[index]}"
         transitions = self._stats.ev_transitions
         transitions[key] = transitions.get(key, 0) + 1
-        self._events(
-            EvTransition(
-                now,
-                self._qpn,
-                self.evs[index],
-                self.plane[index],
-                self.path[index],
-                source.name.lower(),
-                target.name.lower(),
-                cause,
-                section,
-            )
-        )
+        source_name, target_name = source.name.lower(), target.name.lower()
+        ev, plane, path = self.evs[index], self.plane[index], self.path[index]
+        self._events(EvTransition(now, self._qpn, ev, plane, path, source_name, target_name, cause, section))
 
     def _take_out(self, index: int) -> None:
         """Take an EV that must not be used any more out of its deck, and put in a reserve EV of the same plane."""

@@ -13,10 +13,11 @@ from typing import Final
 
 from mrcfabric.units import NEVER, Instant
 from nicd.core.congestion.plane_windows import PlaneWindows
-from nicd.core.message import Message
 from nicd.core.mrc.doubts import Doubts
+from nicd.core.mrc.path_order import PathOrder
 from nicd.core.mrc.path_records import PathRecords
 from nicd.core.mrc.patience import Patience
+from nicd.core.mrc.sent import DONE, INFLIGHT, LOST, Sent
 from nicd.core.settings import NicSettings
 from nicd.core.stamps import round_trip_ns
 from nicd.core.stats import NicStats
@@ -27,48 +28,9 @@ DOUBLINGS_MAX: Final = 25
 ORIGINALS_MAX: Final = 1024
 """Most records of first transmissions that were judged lost and may still arrive; beyond it the oldest goes."""
 
+_BITMAP_BITS: Final = 64
 _ORDER_SPARE: Final = 64
 """So many records of finished transmissions may stay beside the PSNs in flight: to remove each at once costs time."""
-
-INFLIGHT: Final = 0
-LOST: Final = 1
-DONE: Final = 2
-"""States of a transmission: in flight; judged lost and waiting to be sent again; acknowledged or sent again."""
-
-
-class Sent:
-    """One transmission of one PSN."""
-
-    __slots__ = (
-        "cause", "ev", "index", "message", "offset", "opcode", "plane", "psn", "sent_ns", "silences", "size", "state",
-        "tries", "trims",
-    )  # fmt: skip
-
-    def __init__(
-        self, psn: int, message: Message, offset: int, size: int, opcode: int, ev: int, plane: int, sent_ns: Instant,
-        tries: int, index: int,
-    ) -> None:  # fmt: skip
-        self.psn = psn
-        self.message = message
-        self.offset = offset
-        self.size = size
-        self.opcode = opcode
-        self.ev = ev
-        """Index of its EV in the profile."""
-        self.plane = plane
-        """And that EV's plane."""
-        self.sent_ns = sent_ns
-        self.tries = tries
-        """Retransmissions before this one."""
-        self.silences = 0
-        """How many of them followed a timeout. Only these double the RTO: after a NACK the plain RTO holds."""
-        self.trims = 0
-        """How many of them followed a trim."""
-        self.index = index
-        """Number of the transmission on the QP."""
-        self.state = INFLIGHT
-        self.cause = ""
-        """Why it was judged lost."""
 
 
 class InflightTable:
@@ -76,8 +38,9 @@ class InflightTable:
 
     __slots__ = (
         "_acked_index", "_base_ns", "_freed", "_lag_ns", "_latest", "_lost_heap", "_mtu", "_now_ns", "_order",
-        "_originals", "_patience", "_psn_next", "_records", "_reorder_packets", "_retry_linear", "_rto_ns", "_slow",
-        "_stamped", "_stats", "_take", "_way", "acked_sent_ns", "by_psn", "cack", "doubts", "lost", "peak", "windows",
+        "_originals", "_path_order", "_patience", "_psn_next", "_records", "_reorder_packets", "_retry_linear",
+        "_rto_ns", "_shown", "_slow", "_stamped", "_stats", "_take", "_way", "acked_sent_ns", "by_psn", "cack",
+        "doubts", "lost", "peak", "windows",
     )  # fmt: skip
 
     def __init__(
@@ -90,6 +53,9 @@ class InflightTable:
         self._slow: list[tuple[Instant, int, Sent]] = []
         """Heap of transmissions on longer paths that others have overtaken, by when they left plus their path's lag."""
         self._patience = Patience(settings)
+        self._path_order = PathOrder(settings.reorder_path_packets, records.way, settings.path_forget_ns)
+        self._shown = (0, 0)
+        """The acknowledgement that was taken last shows of all PSNs from the first to below the second what arrived."""
         self._base_ns = settings.base_rtt_ns
         self._now_ns: Instant = 0  # when the acknowledgement came that is being taken
         self._reorder_packets = settings.reorder_packets
@@ -124,6 +90,7 @@ class InflightTable:
         psn = sent.psn
         self.by_psn[psn] = sent
         self._order.append(sent)
+        self._path_order.left(sent)
         self._psn_next = max(self._psn_next, psn + 1)
         self.windows.left(sent.sent_ns, sent.plane, sent.size)
 
@@ -178,12 +145,15 @@ class InflightTable:
                 fresh ^= low
                 self._acked(take(first + low.bit_length()))
         self._patience.freed(now, self._records.known_ns - self._records.earliest_ns)
+        self._shown = (base, base + _BITMAP_BITS if bitmap else base)
         if moved >= 0 and missing == len(by_psn):
             self._records.known_ns = now
+            self._shown = (cack, self._psn_next)
 
     def free_between(self, now: Instant, first: int, last: int) -> None:
         """Free the acknowledged PSNs from `first` to `last`."""
         self._now_ns = now
+        self._shown = (0, 0)
         first = max(first, self.cack + 1)
         for psn in range(first, last + 1):
             sent = self.by_psn.pop(psn, None)
@@ -208,12 +178,17 @@ class InflightTable:
                 self.acked_sent_ns = sent.sent_ns
             if not sent.tries:
                 self._records.freed(self._now_ns, sent.ev, sent.sent_ns)
+                self._path_order.arrived(sent)
+            elif self._now_ns - sent.sent_ns < self.windows.of[sent.plane].base_rtt_ns:
+                self._came_late(self._originals.get(sent.psn))
             self.windows.acked(sent.plane, sent.size, -1 if sent.tries else sent.sent_ns)
             if self.doubts is not None and self.doubts.open:
                 self.doubts.delivered(sent.ev)
         elif state == LOST:
             self.lost -= 1
             self._stats.taken_back += 1
+            if not sent.tries:
+                self._came_late(sent)
             if not self.lost:
                 # The heap holds only PSNs that were acknowledged after they were judged lost.
                 self._lost_heap.clear()
@@ -233,7 +208,16 @@ class InflightTable:
 
     def gaps(self) -> list[Sent]:
         """Lost transmissions: they left so long before one that has arrived that no path explains their delay."""
-        return self._gone(self.acked_sent_ns - self._patience.reorder_ns)
+        gone = self._gone(self.acked_sent_ns - self._patience.reorder_ns)
+        if self._path_order.is_touched:
+            found = self._path_order.overtaken(self._now_ns, *self._shown)
+            gone = found + [sent for sent in gone if not sent.passed_ns]
+        return gone
+
+    def _came_late(self, sent: Sent | None) -> None:
+        """A first transmission that was judged lost has arrived. None: it is not known any more."""
+        if sent is not None and sent.passed_ns:
+            self._path_order.reordered(self._now_ns, sent)
 
     def denied(self, asked_ns: Instant, base: int, bitmap: int) -> list[Sent]:
         """Transmissions that left long enough before a probe, sent at `asked_ns`, and that its answer does not show.
@@ -298,7 +282,11 @@ class InflightTable:
         del self._originals[psn]
         elapsed_ns = now - sent.sent_ns
         self._patience.late(elapsed_ns - self._lag_ns[self._way[index]])
-        self._records.late(now, index, elapsed_ns)
+        if sent.passed_ns:
+            # Others came sooner by the same path, so the path is no longer than it was.
+            self._path_order.reordered(now, sent)
+        else:
+            self._records.late(now, index, elapsed_ns)
         return True
 
     def round_trip(self, now: Instant, psn: int, stamp: int, rtx: bool) -> int | None:
@@ -394,6 +382,7 @@ class InflightTable:
         self.by_psn.clear()
         self._freed = (1 << max(0, self._psn_next - self.cack - 1)) - 1
         self._order.clear()
+        self._path_order.clear()
         self._slow.clear()
         self._originals.clear()
         self._lost_heap.clear()

@@ -26,6 +26,7 @@ class PathRecords:
         "_misses",
         "_misses_since_ns",
         "_numbers",
+        "_queued_ns",
         "_since_ns",
         "_strikes",
         "_struck_ns",
@@ -45,6 +46,8 @@ class PathRecords:
         self._strikes: list[int] = []
         self._struck_ns: list[Instant] = []
         """How often each path has failed, and when it last failed."""
+        self._queued_ns: list[Instant] = []
+        """When each path last had a queue; -1: it never had."""
         self._base_ns = base_rtt_ns
         self._since_ns: list[Instant] = []
         self._least_ns: list[int] = []
@@ -77,6 +80,7 @@ class PathRecords:
             self.lag_ns.append(0)
             self._strikes.append(0)
             self._struck_ns.append(-1)
+            self._queued_ns.append(-1)
         return number
 
     def move(self, index: int, plane: int, path: int) -> None:
@@ -153,6 +157,15 @@ class PathRecords:
         """How often the path of this EV has failed lately."""
         way = self.way[index]
         return max(0, self._strikes[way] - (now - self._struck_ns[way]) // self._forget_ns)
+
+    def queued(self, now: Instant, index: int) -> None:
+        """A packet on this EV was marked, or trimmed inside the fabric."""
+        self._queued_ns[self.way[index]] = now
+
+    def queues_elsewhere(self, now: Instant, index: int, others: Iterable[int]) -> bool:
+        """Whether the path of another one of these EVs had a queue in the last `forget_ns`."""
+        since_ns, own, way, queued_ns = now - self._forget_ns, self.way[index], self.way, self._queued_ns
+        return any(way[other] != own and queued_ns[way[other]] > max(0, since_ns) for other in others)
 
     def latest(self, indices: Iterable[int]) -> Instant:
         """When the latest packet left that has arrived by a path of one of these EVs; -1: none has."""

@@ -20,8 +20,9 @@ from nicd.core.events import STATUS_RETRY_EXCEEDED, Retransmit
 from nicd.core.mrc.board import MrcBoard
 from nicd.core.mrc.doubts import Doubts
 from nicd.core.mrc.ev_profile import EvProfile
-from nicd.core.mrc.inflight import DOUBLINGS_MAX, INFLIGHT, InflightTable, Sent
+from nicd.core.mrc.inflight import DOUBLINGS_MAX, InflightTable
 from nicd.core.mrc.limits import RETRY_EXPONENTIAL_MAX
+from nicd.core.mrc.sent import INFLIGHT, Sent
 from nicd.core.queue_pair import Connection
 from nicd.core.timers import Timer
 
@@ -72,8 +73,8 @@ class Recovery:
 
     __slots__ = (
         "_asked_ns", "_board", "_budget", "_doubts", "_exhausted", "_first", "_grace_ns", "_heard_ns", "_inflight",
-        "_profile", "_qp", "_retry_linear", "_retry_trims", "_strand_ns", "_tail_ns", "_to_send", "_unanswered",
-        "_unfinished", "_windows", "last_sent_ns", "timer",
+        "_profile", "_qp", "_quick_ns", "_retry_linear", "_retry_trims", "_strand_ns", "_tail_ns", "_to_send",
+        "_unanswered", "_unfinished", "_windows", "last_sent_ns", "timer",
     )  # fmt: skip
 
     def __init__(
@@ -100,6 +101,8 @@ class Recovery:
         self._first = windows.cwnd_bytes // settings.mtu_bytes
         """Packets of the first window: the QP sent them before it could know how full queues are."""
         self._tail_ns = settings.tail_probe_ns
+        self._quick_ns = settings.base_rtt_ns + settings.base_rtt_ns * 3 // 4
+        """A packet that took less time has met no full queue."""
         self._grace_ns = settings.port_down_grace_ns
         self._strand_ns: Instant = NEVER
         """When to judge lost what was sent on a plane that went down; NEVER: no plane did."""
@@ -194,12 +197,19 @@ class Recovery:
             lost[cause] = lost.get(cause, 0) + 1
             # A queue that drops also delays what it lets through. So a plane without delay lost the packet on its path.
             silent = several and (sent.silences <= _SILENCES if new else not sent.silences and heard_ns < sent.sent_ns)
-            full = not down and (silent or self._windows.is_crowded(sent.plane, sent.sent_ns, sent.index < self._first))
+            full = not down and (silent or self._is_full(sent))
             self._windows.on_loss(now, sent.plane, sent.size, down, full)
             if not full or not self._doubts.spare(sent.ev):
                 profile.feedback(now, sent.ev, trigger, sent.sent_ns)
             self._lose(now, sent, cause)
         self._tell_lost(now, lost)
+
+    def _is_full(self, sent: Sent) -> bool:
+        """Whether a full queue explains the loss."""
+        # It would have delayed the packet that overtook the lost one.
+        if 0 < sent.passed_ns < self._quick_ns:
+            return False
+        return self._windows.is_crowded(sent.plane, sent.sent_ns, sent.index < self._first)
 
     def plane_down(self, now: Instant) -> None:
         """A plane went down at one end: packets still in flight on it after a grace are lost."""

@@ -32,9 +32,10 @@ from nicd.core.memory import Region
 from nicd.core.message import Message
 from nicd.core.mrc.board import MrcBoard
 from nicd.core.mrc.ev_profile import EvProfile
-from nicd.core.mrc.inflight import InflightTable, Sent
+from nicd.core.mrc.inflight import InflightTable
 from nicd.core.mrc.limits import Limits
 from nicd.core.mrc.recovery import QpLink, Recovery
+from nicd.core.mrc.sent import Sent
 from nicd.core.settings import MPR_UNIT
 
 HALF_PSN: Final = (PSN_MASK + 1) >> 1
@@ -273,9 +274,7 @@ class Requestor:
         if cack >= self.psn_next:
             return False
         self.recovery.heard(now)
-        rtt_ns: int | None = None
-        if ack_offset is not None:
-            rtt_ns = inflight.round_trip(now, cack + ack_offset, stamp, rtx)
+        rtt_ns = None if ack_offset is None else inflight.round_trip(now, cack + ack_offset, stamp, rtx)
         inflight.free(now, cack, cack + sack_offset, bitmap, self.psn_next - 1 - cack - held)
         plane = NO_PLANE if ev is None else self._profile.plane[ev]
         if rtt_ns is not None and ev is not None and (shares := self._profile.decks[plane].shares) is not None:

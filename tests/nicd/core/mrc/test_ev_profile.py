@@ -79,10 +79,44 @@ def test_every_plane_and_every_path_is_used_equally() -> None:
         assert {profile.plane[index] for index in picks} == {plane}
 
 
-def test_turns_differ() -> None:
-    deck = Bench().profile.decks[0]
+def test_turns_differ_but_for_the_order_of_paths() -> None:
+    profile = Bench().profile
+    deck = profile.decks[0]
     turns = {tuple(deck.pick() for _ in range(16)) for _ in range(20)}
-    assert len(turns) > 10
+    # Sixteen EVs on four paths: strides of 1, 5, 9 and 13 take the paths in the same order.
+    assert len(turns) == 4
+    assert len({tuple(profile.path[card] for card in turn) for turn in turns}) == 1
+
+
+def test_a_path_that_delivers_stays_in_use_while_the_others_have_queues() -> None:
+    bench = Bench(forget_ns=100)
+    profile = bench.profile
+    one, other = profile.decks[0].cards[:2]
+    far = profile.decks[1].cards[0]
+    assert profile.path[one] != profile.path[other]
+    for index in (one, other):
+        profile.records.delivered_ns[profile.records.way[index]] = 15
+    profile.feedback(bench.now, far, EvTrigger.ECN)
+    profile.feedback(bench.now, one, EvTrigger.ECN)
+    bench.lose(one)
+    # Queues of its own, or of another plane, are no reason to stay.
+    assert profile.states[one] == EvState.ASSUMED_BAD
+    bench.lose(other)
+    assert profile.states[other] == EvState.GOOD, "another path of its plane had a queue"
+    bench.now += 100
+    bench.lose(other)
+    assert profile.states[other] == EvState.ASSUMED_BAD
+
+
+def test_a_dead_path_is_left_whatever_the_others_have() -> None:
+    bench = Bench(forget_ns=100)
+    profile = bench.profile
+    one, other = profile.decks[0].cards[:2]
+    profile.feedback(bench.now, other, EvTrigger.ECN)
+    for sent_ns in (10, 11, 12):
+        assert profile.states[one] == EvState.GOOD
+        bench.lose(one, sent_ns)
+    assert profile.states[one] == EvState.ASSUMED_BAD
 
 
 @given(st.integers(1, 255))

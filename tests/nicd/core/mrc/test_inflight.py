@@ -8,14 +8,17 @@ from nicd.core.commands import PostWrite
 from nicd.core.congestion.plane_windows import PlaneWindows
 from nicd.core.memory import Region
 from nicd.core.message import Message
-from nicd.core.mrc.inflight import DONE, LOST, InflightTable, Sent
+from nicd.core.mrc.inflight import InflightTable
 from nicd.core.mrc.path_records import PathRecords
+from nicd.core.mrc.sent import DONE, LOST, Sent
 from nicd.core.settings import NicSettings
 from nicd.core.stats import NicStats
 
 SETTINGS = NicSettings(
-    base_rtt_ns=10, reorder_ns=50, rto_ns=80, reorder_packets=3, congestion="fixed", cwnd_bytes=1 << 30
-)
+    base_rtt_ns=10, reorder_ns=50, rto_ns=80, reorder_packets=3, reorder_path_packets=0, congestion="fixed",
+    cwnd_bytes=1 << 30,
+)  # fmt: skip
+"""The order on a path proves nothing here: `test_path_order` has that."""
 REGION = Region(1, 2, 0, memoryview(bytearray(16)))
 MESSAGE = Message(PostWrite(0, 1, 1, 1, 0, 16, 0, 2), REGION, REGION.view, 0, 0)
 

@@ -50,8 +50,8 @@ def test_another_policy_can_be_plugged_in(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setitem(POLICIES, "forgetful", Forgetful())
     bench = Bench(path_policy="forgetful")
     profile = bench.link.profile
-    profile.feedback(1, 0, EvTrigger.ECN)
     profile.feedback(1, 1, EvTrigger.GAP, 1)
+    profile.feedback(1, 0, EvTrigger.ECN)
     assert profile.states[:2] == [EvState.GOOD, EvState.ASSUMED_BAD]
 
 
