@@ -34,7 +34,7 @@ def test_retries_are_linear_then_exponential_and_then_the_qp_fails() -> None:
 @pytest.mark.spec("MRC 1.0", "3")
 def test_a_packet_sent_again_starts_again_at_the_plain_timer() -> None:
     """A retransmission caused by a gap is not punished by a longer timeout."""
-    ladder = Ladder()
+    ladder = Ladder(reorder_path_packets=0)
     ladder.wire.drop(direction=AB, number=0, times=2)
     ladder.write(180)
     assert ladder.run()

@@ -95,17 +95,11 @@ class EvProfile:
         self._since_ns: dict[int, Instant] = {}
         """When the controller put another EV at an index: losses of packets sent until then do not concern it."""
         self.active = [True] * len(active) + [False] * len(reserve)
-        self._tally = [[0] * len(EvState) for _ in range(planes)] if tally is None else tally
+        self._tally = rows = [[0] * len(EvState) for _ in range(planes)] if tally is None else tally
         for plane in self.plane:
             self._tally[plane][EvState.GOOD] += 1
         self.decks = [
-            deck(
-                [i for i in range(len(active)) if self.plane[i] == plane],
-                self.states,
-                rng,
-                self._tally[plane],
-                self.path,
-            )
+            deck([i for i in range(len(active)) if self.plane[i] == plane], self.states, rng, rows[plane], self.path)
             for plane in range(planes)
         ]
         if late_ns and policy.judge(EvState.GOOD, EvTrigger.ECN).target == _SKIP:
