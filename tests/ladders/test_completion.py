@@ -49,7 +49,7 @@ def test_immediates_complete_in_order_and_after_everything_before_them() -> None
 
 @pytest.mark.spec("MRC 1.0", "3")
 def test_no_more_immediates_are_out_than_the_peer_holds() -> None:
-    ladder = Ladder(b={"max_wimm": 32}, connect_a={"peer_max_wimm": 32})
+    ladder = Ladder(reorder_path_packets=0, b={"max_wimm": 32}, connect_a={"peer_max_wimm": 32})
     ladder.wire.drop(direction=AB, number=0, nth=1)
     for number in range(40):
         ladder.write(length=10, imm=number)

@@ -83,7 +83,7 @@ def test_a_late_refusal_is_not_for_the_new_qp() -> None:
 
 @pytest.mark.spec("MRC 1.0", "7.5")
 def test_a_late_unexpected_event_is_not_for_the_new_qp() -> None:
-    ladder = Ladder()
+    ladder = Ladder(reorder_path_packets=0)
 
     def late_and_unexpected(seen: Seen, wire: Wire) -> list[tuple[int, Buffer]]:
         packet = bytearray(seen.packet)

@@ -16,7 +16,7 @@ FAST = 100_000_000_000
 @pytest.mark.spec("MRC 1.0", "3")
 def test_no_psn_is_sent_beyond_the_peers_window() -> None:
     """PSN <= cack + MPR - 1: of 128 PSNs one is always free."""
-    ladder = Ladder(max_cwnd_bytes=WIDE, connect_a={"peer_mpr": 1})
+    ladder = Ladder(reorder_path_packets=0, max_cwnd_bytes=WIDE, connect_a={"peer_mpr": 1})
     ladder.wire.drop(direction=BA)
     ladder.write(300)
     ladder.run_for(6)
@@ -25,7 +25,7 @@ def test_no_psn_is_sent_beyond_the_peers_window() -> None:
 
 @pytest.mark.spec("MRC 1.0", "3")
 def test_the_window_moves_with_the_cumulative_point_over_the_wrap() -> None:
-    ladder = Ladder(max_cwnd_bytes=WIDE, mpr_units=1, rate_bps=FAST)
+    ladder = Ladder(reorder_path_packets=0, max_cwnd_bytes=WIDE, mpr_units=1, rate_bps=FAST)
     # Until it is sent again, nothing behind 3 + 127 can leave.
     ladder.wire.drop(direction=AB, number=3, nth=1)
     ladder.write(400)
@@ -40,7 +40,9 @@ def test_the_window_moves_with_the_cumulative_point_over_the_wrap() -> None:
 @pytest.mark.parametrize("nack", [True, False])
 def test_a_psn_outside_the_window_is_answered_as_set(nack: bool) -> None:
     """A requestor that was told of a wider window than there is."""
-    ladder = Ladder(max_cwnd_bytes=WIDE, b={"mpr_units": 1, "window_nack": nack}, connect_a={"peer_mpr": 2})
+    ladder = Ladder(
+        reorder_path_packets=0, max_cwnd_bytes=WIDE, b={"mpr_units": 1, "window_nack": nack}, connect_a={"peer_mpr": 2}
+    )
     ladder.wire.drop(direction=AB, number=0, nth=1)
     ladder.write(200)
     assert ladder.run()
@@ -51,7 +53,7 @@ def test_a_psn_outside_the_window_is_answered_as_set(nack: bool) -> None:
 
 @pytest.mark.spec("MRC 1.0", "7.5")
 def test_without_dynamic_mpr_a_sack_advertises_nothing_and_nothing_is_obeyed() -> None:
-    ladder = Ladder(max_cwnd_bytes=WIDE, rate_bps=FAST)
+    ladder = Ladder(reorder_path_packets=0, max_cwnd_bytes=WIDE, rate_bps=FAST)
 
     def advertise_one_unit(packet: bytearray) -> None:
         packet[117] = 1
@@ -66,7 +68,9 @@ def test_without_dynamic_mpr_a_sack_advertises_nothing_and_nothing_is_obeyed() -
 
 @pytest.mark.spec("MRC 1.0", "3")
 def test_under_dynamic_mpr_the_window_shrinks_with_the_room_and_grows_again() -> None:
-    ladder = Ladder(max_cwnd_bytes=WIDE, dynamic_mpr=True, mpr_units=4, b={"ooo_packets_max": 256})
+    ladder = Ladder(
+        reorder_path_packets=0, max_cwnd_bytes=WIDE, dynamic_mpr=True, mpr_units=4, b={"ooo_packets_max": 256}
+    )
     ladder.wire.drop(direction=AB, number=10, nth=1)
     ladder.write(900)
     assert ladder.run()
@@ -82,7 +86,9 @@ def test_under_dynamic_mpr_the_window_shrinks_with_the_room_and_grows_again() ->
 @pytest.mark.spec("MRC 1.0", "3")
 def test_what_other_qps_hold_shrinks_the_window_of_this_one() -> None:
     """Two QPs share a bound of 256 packets out of order; the first one's gap takes what the second may not have."""
-    ladder = Ladder(max_cwnd_bytes=WIDE, dynamic_mpr=True, mpr_units=2, b={"ooo_packets_max": 256})
+    ladder = Ladder(
+        reorder_path_packets=0, max_cwnd_bytes=WIDE, dynamic_mpr=True, mpr_units=2, b={"ooo_packets_max": 256}
+    )
     for end, peer in ((ladder.a, ladder.b), (ladder.b, ladder.a)):
         end.command(CreateQp(1, end.qpn + 1), 2)
         end.command(ConnectQp(2, end.qpn + 1, ladder.topology.nic_index(peer.name), peer.qpn + 1, 0, 0), 3)
@@ -106,7 +112,7 @@ def test_what_other_qps_hold_shrinks_the_window_of_this_one() -> None:
 
 @pytest.mark.spec("MRC 1.0", "3")
 def test_a_smaller_window_does_not_make_what_is_in_flight_invalid() -> None:
-    ladder = Ladder(max_cwnd_bytes=WIDE, dynamic_mpr=True, mpr_units=4)
+    ladder = Ladder(reorder_path_packets=0, max_cwnd_bytes=WIDE, dynamic_mpr=True, mpr_units=4)
 
     def advertise_one_unit(packet: bytearray) -> None:
         packet[117] = 1
@@ -130,7 +136,7 @@ def test_a_smaller_window_does_not_make_what_is_in_flight_invalid() -> None:
 
 @pytest.mark.spec("MRC 1.0", "7.5")
 def test_what_the_bitmap_does_not_cover_is_asked_for_again() -> None:
-    ladder = Ladder(max_cwnd_bytes=WIDE, b={"bitmap_psns": 64})
+    ladder = Ladder(reorder_path_packets=0, max_cwnd_bytes=WIDE, b={"bitmap_psns": 64})
     ladder.wire.drop(direction=AB, number=0, nth=1)
     ladder.write(80)
     assert ladder.run(2_000)
@@ -144,7 +150,7 @@ def test_what_the_bitmap_does_not_cover_is_asked_for_again() -> None:
 
 @pytest.mark.spec("MRC 1.0", "7.5")
 def test_what_finds_no_buffer_is_asked_for_again() -> None:
-    ladder = Ladder(max_cwnd_bytes=WIDE, b={"ooo_packets_max": 40})
+    ladder = Ladder(reorder_path_packets=0, max_cwnd_bytes=WIDE, b={"ooo_packets_max": 40})
     ladder.wire.drop(direction=AB, number=0, nth=1)
     ladder.write(60)
     assert ladder.run(2_000)
@@ -156,7 +162,7 @@ def test_what_finds_no_buffer_is_asked_for_again() -> None:
 
 @pytest.mark.spec("MRC 1.0", "7.5")
 def test_what_finds_no_record_is_asked_for_again() -> None:
-    ladder = Ladder(b={"messages_open_max": 4})
+    ladder = Ladder(reorder_path_packets=0, b={"messages_open_max": 4})
     ladder.wire.drop(direction=AB, number=0, nth=1)
     for _ in range(12):
         ladder.write(1)
@@ -173,7 +179,7 @@ def test_what_finds_no_record_is_asked_for_again() -> None:
     ("what", "at", "value"), [("length", 119, 1), ("place", 111, 4), ("message number", 103, 9), ("key", 115, 3)]
 )
 def test_a_packet_that_contradicts_its_message_ends_the_qp_at_both_ends(what: str, at: int, value: int) -> None:
-    ladder = Ladder(timestamps=False)
+    ladder = Ladder(reorder_path_packets=0, timestamps=False)
 
     def lie(packet: bytearray) -> None:
         packet[at] ^= value
@@ -191,7 +197,7 @@ def test_a_packet_that_contradicts_its_message_ends_the_qp_at_both_ends(what: st
 
 @pytest.mark.spec("MRC 1.0", "7.5")
 def test_an_unexpected_event_is_believed_at_once() -> None:
-    ladder = Ladder()
+    ladder = Ladder(reorder_path_packets=0)
 
     def unexpected(packet: bytearray) -> None:
         packet[102] = NACK_UNEXP_EVENT
