@@ -2,10 +2,9 @@
 
 Owns the order of the scan, which makes EVs in SKIP GOOD on its way. `ev_profile` chooses the EVs of the deck.
 
-The paths of the plane take turns, in an order that chance gives each QP and that stays: every path gets its packets at
-even distances. Links that are full then have the queues of periodic senders, which are short and do not grow. If the
-order of paths were drawn anew, by chance several senders would meet at one link again and again, and while all links
-are full such a queue stays. Which EV of a path comes next is drawn for every turn.
+The paths of the plane take turns: every path gets its packets at even distances, and a turn begins where the last one
+ended. Links that are full then have the queues of periodic senders, which are short and do not grow. In which direction
+the scan goes round is drawn for every turn, so that senders do not lock in step.
 
 MRC 1.0 11.2.2 (scan and SKIP); the order of the scan is a choice that it leaves open.
 """
@@ -27,9 +26,9 @@ class PlaneDeck:
     """The active EVs of one plane, scanned in a pseudo-random order that spreads each path evenly."""
 
     __slots__ = (
+        "_even",
         "_left",
         "_path",
-        "_period",
         "_position",
         "_rng",
         "_states",
@@ -60,8 +59,8 @@ class PlaneDeck:
         self._position = -1
         self._stride = 1
         self._strides: list[int] = []
-        self._period = 0
-        """Number of paths if all have as many EVs; else 0."""
+        self._even = True
+        """Whether all paths have as many EVs."""
         self._spread()
 
     def pick(self) -> int:
@@ -160,19 +159,14 @@ class PlaneDeck:
         ]
         # In place: others hold the list.
         self.cards[:] = [card for _, _, card in sorted(places)]
-        sizes = {len(row) for row in rows.values()}
-        self._period = len(rows) if len(sizes) == 1 else 0
+        self._even = len({len(row) for row in rows.values()}) <= 1
 
     def _turn(self, size: int) -> None:
-        """Begin a turn where the last one ended, with a stride that takes the paths in the same order as before."""
+        """Begin a turn where the last one ended, in a direction that is drawn anew."""
         if not self._strides:
-            period = self._period
-            if period:
-                strides = [one for one in range(1, size + 1) if gcd(one, size) == 1]
-                self._strides = [one for one in strides if one % period == 1 % period]
-            else:
-                # Cards that are neighbours are at even distances then, and no others.
-                self._strides = [1]
+            # Cards that are neighbours are at even distances; with paths of as many cards so are those of any stride.
+            whole = [one for one in range(1, size + 1) if gcd(one, size) == 1]
+            self._strides = whole if self._even else [1]
         draw = self._rng.bits64()
         self._position = (draw if self._position < 0 else self._position) % size
         self._stride = self._strides[(draw >> 32) % len(self._strides)]
