@@ -2,9 +2,9 @@
 
 Owns the order of the scan, which makes EVs in SKIP GOOD on its way. `ev_profile` chooses the EVs of the deck.
 
-The paths of the plane take turns: every path gets its packets at even distances, and a turn begins where the last one
-ended. Links that are full then have the queues of periodic senders, which are short and do not grow. In which direction
-the scan goes round is drawn for every turn, so that senders do not lock in step.
+The paths of the plane take turns, so that every path gets its packets at even distances whichever EVs came and went:
+where they come in bunches, queues form that stay while links are full. Where a turn begins and in which direction it
+goes is drawn for every turn, so that senders do not lock in step.
 
 MRC 1.0 11.2.2 (scan and SKIP); the order of the scan is a choice that it leaves open.
 """
@@ -56,7 +56,7 @@ class PlaneDeck:
         self._path = path
         self._rng = rng
         self._left = 0
-        self._position = -1
+        self._position = 0
         self._stride = 1
         self._strides: list[int] = []
         self._even = True
@@ -162,13 +162,13 @@ class PlaneDeck:
         self._even = len({len(row) for row in rows.values()}) <= 1
 
     def _turn(self, size: int) -> None:
-        """Begin a turn where the last one ended, in a direction that is drawn anew."""
+        """Begin a turn, from a place and in a direction that are drawn anew."""
         if not self._strides:
             # Cards that are neighbours are at even distances; with paths of as many cards so are those of any stride.
             whole = [one for one in range(1, size + 1) if gcd(one, size) == 1]
             self._strides = whole if self._even else [1]
         draw = self._rng.bits64()
-        self._position = (draw if self._position < 0 else self._position) % size
+        self._position = draw % size
         self._stride = self._strides[(draw >> 32) % len(self._strides)]
         self._left = size
 

@@ -79,13 +79,10 @@ def test_every_plane_and_every_path_is_used_equally() -> None:
         assert {profile.plane[index] for index in picks} == {plane}
 
 
-def test_turns_differ_but_for_the_order_of_paths() -> None:
-    profile = Bench().profile
-    deck = profile.decks[0]
+def test_turns_differ() -> None:
+    deck = Bench().profile.decks[0]
     turns = {tuple(deck.pick() for _ in range(16)) for _ in range(20)}
-    # Sixteen EVs on four paths: strides of 1, 5, 9 and 13 take the paths in the same order.
-    assert len(turns) == 4
-    assert len({tuple(profile.path[card] for card in turn) for turn in turns}) == 1
+    assert len(turns) > 10
 
 
 def test_a_path_that_delivers_stays_in_use_while_the_others_have_queues() -> None:
