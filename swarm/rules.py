@@ -11,7 +11,7 @@ from operator import add
 from typing import Any, TypeAlias
 
 from mrcfabric.node import Input, Transmit
-from mrcfabric.units import Buffer, Instant
+from mrcfabric.units import NEVER, Buffer, Instant
 from mrcfabric.wire.layout import ENDPOINT_QP, FLAG_RTX, PSN_MASK, WRITE_ONLY_IMM
 from nicd.core.ev_state import EvState
 from nicd.core.events import EvTransition
@@ -41,6 +41,8 @@ class Sending:
         self._states = self._settings.path_policy == PATH_POLICY_WITH_STATES
         self._links: dict[tuple[bytes, int], Link] = {}
         self._steps = 0
+        self._left_ns: dict[int, Instant] = {}
+        """When the last packet of each window left."""
         self._last_ev: dict[tuple[int, int], int] = {}
         """(QP number, PSN) -> index of the EV it was last sent on."""
         self._points: dict[int, tuple[int, int, int]] = {}
@@ -105,9 +107,14 @@ class Sending:
             raise self._broken("windows", now, link, what)
         sent = anatomy.table(requestor)[psn]
         window = requestor.windows.of[sent.plane]
-        before = window.inflight_bytes - sent.size
-        # One packet may always be out; beyond it a whole MTU must fit.
-        if before > 0 and before + self._settings.mtu_bytes > window.cwnd_bytes:
+        before, cwnd, mtu = window.inflight_bytes - sent.size, window.cwnd_bytes, self._settings.mtu_bytes
+        last_ns = self._left_ns.get(id(window), NEVER)
+        self._left_ns[id(window)] = now
+        # One packet may always be out; beyond it a whole MTU must fit, or a small window sends its fraction in time.
+        if before > 0 and before + mtu > cwnd:
+            small = before < cwnd < self._settings.cwnd_paced_packets * mtu
+            if small and now >= last_ns + window.rtt_ns * mtu // cwnd:
+                return
             what = f"sends with {before} bytes in flight and a window of {window.cwnd_bytes}"
             raise self._broken("windows", now, link, what)
 
