@@ -1,0 +1,44 @@
+"""The table of broken planes: every case names what it breaks, cells have mean and range, wrong words are refused."""
+
+import pytest
+
+from studies.broken_planes import CASES, cell, fabric_of, main, ratio
+
+
+@pytest.mark.parametrize("planes", [2, 4])
+@pytest.mark.parametrize("case", CASES)
+def test_a_case_breaks_what_stands(case: str, planes: int) -> None:
+    fabric = fabric_of(25, 0, planes, {})
+    targets = [target for one in CASES[case](fabric) for target in one.targets]
+    for target in targets:
+        assert target in fabric.node_names() or fabric.parse_link(target)
+    assert bool(targets) == (case != "nothing")
+
+
+def test_a_cell_has_mean_least_and_most() -> None:
+    assert cell([0.951, 0.949, 0.95]) == "0.95"
+    assert cell([0.9, 0.97, 0.98]) == "0.95 (0.90 to 0.98)"
+
+
+def test_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--case", "nothing", "--case", "links lose 5 %", "--rates", "100", "--seeds", "1"]
+    assert main(words) == 0
+    head, _, *rows = capsys.readouterr().out.splitlines()
+    assert head == "| Broken | 100 Gb/s |"
+    assert [row.split(" | ")[0] for row in rows] == ["| nothing", "| links lose 5 %"]
+    # NICs that leave lossy paths for good, or that cut their windows for each loss, stay below this.
+    assert all(float(row.split(" | ")[1].split()[0]) >= 0.95 for row in rows)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_due_arrives_at_100_gbps(case: str) -> None:
+    least = 0.92 if case.startswith("one T1 dead") else 0.95
+    assert min(ratio((case, 100, seed), 2, {}) for seed in range(2)) >= least
+
+
+def test_mistakes(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--case", "everything"])
+    assert ended.value.code == 2
+    assert "invalid choice: 'everything'" in capsys.readouterr().err
