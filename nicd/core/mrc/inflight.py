@@ -108,7 +108,9 @@ class InflightTable:
         self.lost -= 1
         sent.state = DONE
         # Records of packets sent again and again would pile up behind one still in flight: keep two per PSN at most.
-        if len(self._order) > 2 * len(self.by_psn) + _ORDER_SPARE:
+        most = 2 * len(self.by_psn) + _ORDER_SPARE
+        self._path_order.tidy(most)
+        if len(self._order) > most:
             self._order = deque(one for one in self._order if one.state == INFLIGHT)
         return sent
 

@@ -102,6 +102,13 @@ class PathOrder:
         self._touched.clear()
         return found
 
+    def tidy(self, most: int) -> None:
+        """Drop what is finished behind what is in flight, if more than `most` transmissions are kept."""
+        lines = self._lines
+        if sum([len(line) for line in lines]) > most:
+            for way, line in enumerate(lines):
+                lines[way] = deque([sent for sent in line if sent.state == INFLIGHT])
+
     @property
     def is_touched(self) -> bool:
         """Whether `overtaken` may find something."""
