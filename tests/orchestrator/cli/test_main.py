@@ -1,6 +1,7 @@
 """The command line as a user meets it: versions, help, and how mistakes look."""
 
 import os
+import signal
 import subprocess
 import sys
 from importlib.metadata import version
@@ -72,12 +73,24 @@ def test_mistakes_and_refusals_are_one_line(
     assert captured.out == ""
 
 
-def test_ctrl_c_while_a_command_is_being_imported_leaves_no_traceback(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("imported", "code"), [("pkgutil", -signal.SIGINT), ("typer", 130)])
+def test_ctrl_c_while_a_command_is_being_imported_leaves_no_traceback(tmp_path: Path, imported: str, code: int) -> None:
+    # The command imports `pkgutil` before it handles Ctrl-C, and `typer` after.
     interrupted = "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(9)\n"
-    (tmp_path / "typer.py").write_text(interrupted)
+    (tmp_path / f"{imported}.py").write_text(interrupted)
     env = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run([MRCFABRIC, "--help"], capture_output=True, text=True, env=env, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
+
+
+def test_ctrl_c_does_not_end_a_command_that_was_told_to_ignore_it(tmp_path: Path) -> None:
+    (tmp_path / "pkgutil.py").write_text(
+        "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nraise SystemExit(7)\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    ignoring = ["sh", "-c", 'trap "" INT; exec "$0" --help', str(MRCFABRIC)]
+    done = subprocess.run(ignoring, capture_output=True, text=True, env=env, check=False)
+    assert (done.returncode, done.stderr) == (7, "")
 
 
 @pytest.mark.parametrize(
