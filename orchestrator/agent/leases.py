@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
+from aiohttp.http_exceptions import BadHttpMessage
 
 from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.client.lease import LEASE_WALL_S
@@ -145,7 +146,7 @@ def peer_pid(request: web.Request) -> int:
 async def _owner_of(request: web.Request) -> str:
     try:
         body = json.loads(await request.content.readline())
-    except (ValueError, ConnectionError, RecursionError):  # RecursionError: nested too deeply
+    except (ValueError, ConnectionError, RecursionError, BadHttpMessage):  # nested too deeply; a line too long
         body = None
     owner = body.get("owner") if isinstance(body, dict) else None
     if not isinstance(owner, str) or not 0 < len(owner) <= OWNER_CHARS_MAX:

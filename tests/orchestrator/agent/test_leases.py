@@ -7,8 +7,11 @@ import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 import pytest
+from aiohttp import StreamReader
+from aiohttp.base_protocol import BaseProtocol
 
 from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.agent import leases
@@ -123,11 +126,12 @@ async def test_a_run_on_a_fabric_that_is_stopped_says_why_it_has_ended(detached:
     assert running.returncode != 0
 
 
-@pytest.mark.parametrize("line", [b"", b"{}\n", b"[" * 100_000 + b"\n", b'{"owner": 5}\n', b'{"owner": ""}\n'])
+@pytest.mark.parametrize(
+    "line", [b"", b"{}\n", b"[" * 100_000 + b"\n", b"[" * 600_000, b'{"owner": 5}\n', b'{"owner": ""}\n']
+)
 async def test_who_does_not_say_who_it_is_gets_no_lease(line: bytes) -> None:
-    class Content:
-        async def readline(self) -> bytes:
-            return line
-
+    content = StreamReader(mock.create_autospec(BaseProtocol, instance=True), 1 << 16, loop=asyncio.get_running_loop())
+    content.feed_data(line)
+    content.feed_eof()
     with pytest.raises(ConfigError, match="will not do"):
-        await leases._owner_of(SimpleNamespace(content=Content()))  # type: ignore[arg-type]
+        await leases._owner_of(SimpleNamespace(content=content))  # type: ignore[arg-type]
