@@ -190,6 +190,16 @@ def instant(option: str, text: str | None) -> int | None:
     return value
 
 
+def duration(option: str, text: str | None) -> int | None:
+    """A length of fabric time above 0, in nanoseconds. Raises ConfigError."""
+    value = instant(option, text)
+    if value == 0:
+        from mrcfabric.errors import ConfigError
+
+        raise ConfigError(option, f"{text!r} is no time at all", "wanted: as 250us, 1ms or 300000ns")
+    return value
+
+
 def a_number(value: float) -> float:
     """The value of an option that is a float. Raises BadParameter for NaN, which every bound lets through."""
     if value != value:

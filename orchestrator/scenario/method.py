@@ -5,7 +5,6 @@ computes the exact windows, `chaos` draws random faults, and `orchestrator.fault
 Instants are offsets from the start of the entry until `placed` moves them to their place in the run.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -28,12 +27,11 @@ from orchestrator.scenario import timing
 from orchestrator.scenario.paths_in_use import links_in_use
 from orchestrator.scenario.process_kinds import PROCESSES
 from orchestrator.yamlfile.document import Spot
-from orchestrator.yamlfile.spelling import Scale, figure_of, share, spelled
+from orchestrator.yamlfile.spelling import Scale, as_written, figure_of, share, spelled
 
 FAULTS_MAX: Final = 4096
 """Faults of one plan; a plan with more is refused."""
 
-_WITH_UNIT = re.compile(r"\b[a-z]+_(?:ns|ppm|bps)\b")
 _ENDLESS: Final = {"host_loss": "a lost host does not come back by itself"}
 _ENDING: Final = {"switch_reboot": "for how long the switch is away"}
 
@@ -330,7 +328,7 @@ def checked(site: Site, spot: Spot, fault: Fault) -> None:
         check(site.topology, fault, placed=site.host_map is not None)
     except ConfigError as error:
         kind, _, figure = error.where.partition(".")
-        what, hint = (_WITH_UNIT.sub(lambda match: spelled(match[0]), text) for text in (error.what, error.hint))
+        what, hint = map(as_written, (error.what, error.hint))
         if kind == fault.kind and figure in KINDS[kind].figures:
             hint = "above nothing, at most 100%" if figure.endswith("_ppm") else hint
             raise (spot / spelled(figure)).wrong(what, hint) from None

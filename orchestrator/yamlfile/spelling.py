@@ -64,6 +64,7 @@ PLAIN: Final = Annotated[int, Meta(ge=0)]
 _PARTS = re.compile(rf"({_NUMBER})([a-z%]+)", re.ASCII)
 _AMOUNT = re.compile(rf"({_NUMBER})([A-Za-z/]*)", re.ASCII)
 _NAMED = re.compile(r"`([a-z]\w*)`", re.ASCII)
+_WITH_UNIT = re.compile(r"\b[a-z]+_(?:ns|ppm|bps)\b")
 _PPM: Final = 1_000_000
 
 
@@ -109,6 +110,11 @@ def spelled(figure: str) -> str:
 def told(meaning: str) -> str:
     """What a catalogue says of a figure, with the names of other figures spelled as in a file."""
     return _NAMED.sub(lambda match: f"`{spelled(match[1])}`", meaning)
+
+
+def as_written(complaint: str) -> str:
+    """A complaint about figures (`rate_limit.rate_bps`) with their names spelled as in a file (`rate_limit.rate`)."""
+    return _WITH_UNIT.sub(lambda match: spelled(match[0]), complaint)
 
 
 def written_type(figure: str, default: Any) -> Any:

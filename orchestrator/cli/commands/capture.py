@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestrator.cli.flags import NameOption, RunDirOption, ev_number, instant
+from orchestrator.cli.flags import NameOption, RunDirOption, duration, ev_number
 
 if TYPE_CHECKING:
     from mrcfabric.packet_filter import PacketFilter
@@ -61,7 +61,7 @@ def capture(
         "snap_bytes": _bytes("--snap", snap, SNAP_BYTES_MAX) or SNAP_BYTES_MAX,
         "packets_max": count,
         "size_bytes_max": _bytes("--size", size, 1 << 50),
-        "for_ns": instant("--for", length),
+        "for_ns": duration("--for", length),
     }
 
     async def attached() -> "Outcome":

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from orchestrator.cli.flags import JsonOption, NameOption, RunDirOption, instant, wall_time
+from orchestrator.cli.flags import JsonOption, NameOption, RunDirOption, duration, instant, wall_time
 
 if TYPE_CHECKING:
     from mrcfabric.topology import Topology
+    from orchestrator.client.agent_client import AgentClient
 
 AtOption: TypeAlias = Annotated[
     str | None, typer.Option("--at", help="Fabric time, as 250us; default: as soon as possible.")
@@ -62,14 +63,14 @@ def add(
 
     client = find(name, run_dir)
     topology = Topology.from_dict(client.state["topology"])
-    fault = client.post(
-        "/faults/add",
+    fault = _added(
+        client,
         kind=kind,
         selector=of_words(kind, selector, mode=mode, value=value, direction=direction).table(),
         figures=_figures(topology, kind, settings or []),
         at_ns=instant("--at", at),
-        for_ns=instant("--for", length),
-        every_ns=instant("--every", every),
+        for_ns=duration("--for", length),
+        every_ns=duration("--every", every),
         times=times,
         id=ident,
         seed=seed,
@@ -135,6 +136,17 @@ def kinds() -> None:
             typer.echo(f"    {spelled(figure)} ({figure}, {needed}): {row.meaning}")
 
 
+def _added(client: "AgentClient", **asked: Any) -> Any:
+    """Ask for a fault; complaints name figures as `--set` does. Raises ConfigError or RefusedError."""
+    from mrcfabric.errors import ConfigError
+    from orchestrator.yamlfile.spelling import as_written
+
+    try:
+        return client.post("/faults/add", **asked)
+    except ConfigError as error:
+        raise ConfigError(as_written(error.where), as_written(error.what), as_written(error.hint)) from None
+
+
 def _figures(topology: "Topology", kind: str, settings: list[str]) -> dict[str, Any]:
     """Figures spelled as in scenario files, or by their own names; ms and s are fabric time. Raises ConfigError."""
     import msgspec
@@ -156,7 +168,9 @@ def _figures(topology: "Topology", kind: str, settings: list[str]) -> dict[str, 
     for setting in settings:
         key, equals, text = setting.partition("=")
         figure = names.get(key)
-        if figure is None or not equals:
+        if figure is not None and not equals:
+            raise ConfigError(f"--set {setting}", "has no value", f"as {key}=VALUE: {told(rows[figure].meaning)}")
+        if figure is None:
             known = ", ".join(spelled(figure) for figure in rows)
             raise ConfigError(f"--set {setting}", f"no figure of a {kind}", known and f"there are {known}")
         shape = written_type(figure, rows[figure].default)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from orchestrator.cli.flags import JsonOption, NameOption, RunDirOption, instant
+from orchestrator.cli.flags import JsonOption, NameOption, RunDirOption, duration
 from orchestrator.client.agent_client import AgentClient
 
 FOLLOW_POLL_S = 0.5
@@ -47,7 +47,7 @@ def mapper(
         raise ConfigError("--once", "denies nothing and ends by itself", "leave out --deny and --stop")
     if not once and (find is not None or rounds is not None):
         raise ConfigError("--find, --rounds", "say how long a check lasts, and a watch goes on", "add --once")
-    period_ns = instant("--period", period)
+    period_ns = duration("--period", period)
     loss = share(find or FIND)
     client = find_fabric(name, run_dir)
     if stop:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from orchestrator.cli.flags import JsonOption, NameOption, RunDirOption, instant
+from orchestrator.cli.flags import JsonOption, NameOption, RunDirOption, duration
 
 if TYPE_CHECKING:
     from nicd.programs.kind import Figure, TraceFigure
@@ -59,7 +59,7 @@ def start(
         kind=kind,
         ranks=[topology.node_name(number) for number in program.ranks],
         figures=dict(program.figures),
-        for_ns=instant("--for", length),
+        for_ns=duration("--for", length),
         id=ident,
         seed=seed,
     )

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from mrcfabric.topology_file import load
-from orchestrator.cli.flags import cluster_asked_for, ev_number, instant, overrides, wall_time
+from orchestrator.cli.flags import cluster_asked_for, duration, ev_number, instant, overrides, wall_time
 from orchestrator.cli.main import build_app
 
 
@@ -47,11 +47,14 @@ def test_nan_is_within_no_bounds(words: tuple[str, str], tmp_path: Path) -> None
 def test_a_length_has_a_unit() -> None:
     assert instant("--for", None) is None
     assert [instant("--for", text) for text in ("3us", "2s", "7ns", "0")] == [3_000, 2 * 10**9, 7, 0]
+    assert duration("--for", None) is None
+    assert duration("--for", "3us") == 3_000
     assert [wall_time("--ttl", text) for text in (None, "90s", "500ms")] == [None, 90.0, 0.5]
     for ask, option, text, hint in (
         (instant, "--for", "3", r"--for 3: has no unit \(3us, 3ms or 3ns of fabric time\?\)"),
         (instant, "--at", "soon", "--at: 'soon' is no time"),
         (instant, "--at", "-3us", "is no time"),
+        (duration, "--for", "0us", "--for: '0us' is no time at all"),
         (wall_time, "--ttl", "5", r"--ttl 5: has no unit \(5s of wall time\?\)"),
         (wall_time, "--ttl", "0s", "is no time"),
     ):

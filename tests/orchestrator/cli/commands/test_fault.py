@@ -60,6 +60,12 @@ def test_mistakes_in_one_line(detached: Path) -> None:
         (["add", "rate_limit", "p0-t0-0~p0-t1-0"], "--set rate=: a rate_limit needs it ("),
         (["add", "loss", "p0-t0-0~p0-t1-0", "--for", "3"], "--for 3: has no unit (3us, 3ms or 3ns of fabric time?)"),
         (["add", "loss", "p0-t0-0~p0-t1-0", "--ttl", "5"], "--ttl 5: has no unit (5s of wall time?)"),
+        (
+            ["add", "rate_limit", "p0-t0-0~p0-t1-0", "--set", "rate=100T"],
+            "rate_limit.rate: 100000000000000 is no limit",
+        ),
+        (["add", "loss", "p0-t0-0~p0-t1-0", "--for", "0us"], "--for: '0us' is no time at all"),
+        (["add", "loss", "p0-t0-0~p0-t1-0", "--set", "toxicity"], "--set toxicity: has no value (as toxicity=VALUE: "),
         (["add", "loss", "p0-t0-0~p0-t1-0", "--set", "colour=red"], "there are toxicity, burst_packets"),
         (["clear"], "ids, as `fault list` shows them, or --all"),
     ):
