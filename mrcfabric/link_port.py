@@ -235,7 +235,8 @@ class LinkPort:
         if mono_ns - self._missing_since_ns < MISSING_WALL_NS_MAX:
             return False
         if lives:
-            self._lose(published - self.taken)
+            # A new life of the neighbour skipped one gap of numbers, which no frame has.
+            self._lose((published - self.taken) % SEQUENCE_GAP)
         self.taken = published
         self._missing_since_ns = 0
         return True

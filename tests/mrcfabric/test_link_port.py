@@ -255,17 +255,18 @@ def test_bytes_that_are_no_frame_are_counted(wire: Wire, make: Callable[[], byte
     assert b.fidelity.bad_frames == 1
 
 
-def test_a_published_frame_is_waited_for_but_not_for_ever(wire: Wire) -> None:
+@pytest.mark.parametrize("published", [2, SEQUENCE_GAP + 2], ids=["one life", "a new life"])
+def test_a_published_frame_is_waited_for_but_not_for_ever(wire: Wire, published: int) -> None:
     wire.open(0)
     b = wire.open(1)
-    wire.page.words[b.published_word] = 2
+    wire.page.words[b.published_word] = published
     assert wire.take(b) == []
-    assert not b.give_up(2, lives=True)
+    assert not b.give_up(published, lives=True)
     end = time.monotonic_ns() + 10 * MISSING_WALL_NS_MAX
-    while not b.give_up(2, lives=True):
+    while not b.give_up(published, lives=True):
         assert time.monotonic_ns() < end
         time.sleep(0.01)
-    assert (b.fidelity.host_drops, b.taken) == (2, 2)
+    assert (b.fidelity.host_drops, b.taken) == (2, published)
 
 
 class Fan:
