@@ -81,6 +81,10 @@ class Backend(Protocol):
         """As `orchestrator.fabric.verbs.Verbs.host_pairs`; in virtual time there are no hosts."""
         ...
 
+    async def confirm(self) -> None:
+        """Return when time has been in the run's hands until now, so that what was read is the run's."""
+        ...
+
     def faults(self) -> Sequence[Fault]:
         """Every fault of this run that is not over, as it stands now."""
         ...

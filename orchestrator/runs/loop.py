@@ -139,6 +139,8 @@ class RunLoop:
             ended, quiet_ns = self._whether_over(quiet_ns)
             if ended:
                 await self._recorder.finish()
+                # A run that was stopped for long has lost its lease, and has seen a fabric that went on without it.
+                await self._backend.confirm()
                 return ended
 
     @property

@@ -277,6 +277,13 @@ class UdpBackend:
         except SILENCE as error:
             raise BackendLostError(f"{error}") from None
 
+    async def confirm(self) -> None:
+        """As `Backend.confirm`: an owner whose lease has ended is refused, with the reason."""
+        try:
+            await self._fabric.limit(self.now_ns, self._owner)
+        except SILENCE as error:
+            raise BackendLostError(str(error)) from None
+
     def faults(self) -> Sequence[Fault]:
         return [fault for fault in self._faults.values() if fault.end_ns > self.now_ns]
 

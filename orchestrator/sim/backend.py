@@ -114,6 +114,9 @@ class SimBackend:
         """As `Backend.host_pairs`."""
         return []
 
+    async def confirm(self) -> None:
+        """As `Backend.confirm`."""
+
     def faults(self) -> Sequence[Fault]:
         return self.fabric.faults()
 

@@ -18,6 +18,8 @@ from orchestrator.agent import leases
 from orchestrator.client import lease as owners_end
 from orchestrator.client.lease import lease
 from orchestrator.fabric import Fabric
+from orchestrator.runs.backend import BackendLostError
+from orchestrator.runs.udp_backend import UdpBackend
 from tests.orchestrator.agent.test_agent import ask, client_of
 from tests.orchestrator.agent.test_faults import owned
 from tests.orchestrator.running import DEADLINE_S, ROOT, SMALL
@@ -83,6 +85,20 @@ async def test_an_owner_that_beats_keeps_its_lease_and_another_may_take_time_the
             async with lease(path, "other"):
                 await ask(client.post, "/limit", at_ns=at_ns, owner="other")
     await eventually(lambda: served.limit_owner is None, DEADLINE_S)
+
+
+async def test_a_run_that_has_lost_its_lease_is_told_at_its_end(
+    served: Fabric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "LEASE_WALL_S", 0.5)
+    async with Fabric.attach(run_dir=served.folder.path, owner="run") as fabric:
+        now_ns = await fabric.limit((await fabric.clock()).soon_ns)
+        assert now_ns is not None
+        backend = UdpBackend(fabric, now_ns, "run")
+        await backend.confirm()
+        await eventually(lambda: served.limit_owner is None, DEADLINE_S)  # its signs of life are too rare
+        with pytest.raises(BackendLostError, match=r"run .* has lost its lease"):
+            await backend.confirm()
 
 
 async def test_an_agent_that_was_stopped_itself_takes_no_lease_away(

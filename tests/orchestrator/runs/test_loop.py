@@ -176,3 +176,16 @@ async def test_a_lost_backend_leaves_what_was_recorded() -> None:
     recording = await RunLoop(what, backend, Recorder(what, backend), Listener()).run()
     assert (recording.ended, recording.lost) == ("lost", "h001: exit code 1\n  its last words")
     assert recording.looks[-1].at_ns == BEGIN_NS + 10 * RTT_NS
+
+
+class OvertakenBackend(SimBackend):
+    """Its time went on without the run, which had been stopped."""
+
+    async def confirm(self) -> None:
+        raise BackendLostError("run-7 has lost its lease")
+
+
+async def test_a_run_that_time_has_left_behind_is_lost_and_judges_nothing() -> None:
+    what, backend = plan(), OvertakenBackend(TOPOLOGY)
+    recording = await RunLoop(what, backend, Recorder(what, backend), Listener()).run()
+    assert (recording.ended, recording.lost) == ("lost", "run-7 has lost its lease")
