@@ -126,6 +126,7 @@ class EgressQueues(EgressWire):
             "touched": self.touched,
             "held": self.held,
             "met": self.met,
+            "named_losses": self.named_losses,
             "data_bytes": self.data_bytes,
             "control_bytes": self.control_bytes,
             "data_waiting": data_waiting,

@@ -86,6 +86,12 @@ class EgressWire(PortCounts, metaclass=ABCMeta):
         """Departures on which a fault of this direction of the link acted."""
         return 0 if self._faulty is None else self._faulty.met
 
+    @property
+    def named_losses(self) -> dict[str, int]:
+        """Departures that were lost because a fault named them, by QPN << 24 | PSN of their destination."""
+        losses = {} if self._faulty is None else self._faulty.named_losses
+        return {str(number): count for number, count in losses.items()}
+
     def set_impairment(self, now: Instant, impairment: Impairment, out: list[Transmit]) -> None:
         """Apply these faults to departures from `now` on; commit earlier departures to `out` without them.
 

@@ -215,6 +215,11 @@ class ImpairedLink:
         self.change(HEALTHY)
 
     @property
+    def named_losses(self) -> dict[int, int]:
+        """How often each packet that a fault named was lost, by its number (`NamedPackets`)."""
+        return self._named.losses
+
+    @property
     def held(self) -> int:
         """Packets held back."""
         return len(self._line)

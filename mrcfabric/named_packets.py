@@ -38,9 +38,11 @@ _PDS: Final = Struct(">H2xI")
 class NamedPackets:
     """The packets that one direction of a link loses once, as `QPN << 24 | PSN` of their destination."""
 
-    __slots__ = ("_lost", "_numbers")
+    __slots__ = ("_lost", "_numbers", "losses")
 
     def __init__(self) -> None:
+        self.losses: dict[int, int] = {}
+        """How often each number has been lost."""
         self._numbers: frozenset[int] = frozenset()
         self._lost: set[int] = set()
 
@@ -53,42 +55,50 @@ class NamedPackets:
         return bool(self._numbers)
 
     def lose(self, packet: Buffer) -> bool:
-        """Whether this data packet is named and passes for the first time. Any bytes will do."""
-        if len(packet) <= _NEXT_HEADER:
+        """Whether this data packet is named and passes for the first time; it is counted then. Any bytes will do."""
+        number = self._named(packet)
+        if number is None:
             return False
+        self.losses[number] = self.losses.get(number, 0) + 1
+        return True
+
+    def _named(self, packet: Buffer) -> int | None:
+        """The number of a data packet that is lost now."""
+        if len(packet) <= _NEXT_HEADER:
+            return None
         if link_fault(packet) is None and packet[LRH_SIZE] in RC_DATA_OPCODES:
             # In an IPv6 packet of ours the prefix of addresses stands there, which is no opcode.
             start = LRH_SIZE
         elif packet[_NEXT_HEADER] == NEXT_HEADER_UDP:
             if packet[_PORT : _PORT + 2] == _UET_PORT:
-                return self._lose_uet(packet)
+                return self._named_uet(packet)
             start = _PLAIN_BTH
         else:
             start = BTH_OFFSET + (srh.SRH_SIZE if srh.follows(packet) else 0)
         if len(packet) < start + _BTH.size:
-            return False
+            return None
         opcode, qpn, psn = _BTH.unpack_from(packet, start)
-        number = (qpn & PSN_MASK) << 24 | psn & PSN_MASK
+        number: int = (qpn & PSN_MASK) << 24 | psn & PSN_MASK
         if number not in self._numbers:
-            return False
+            return None
         if opcode in DATA_OPCODES:
-            return not psn >> 24 & FLAG_RTX
+            return None if psn >> 24 & FLAG_RTX else number
         if opcode not in RC_DATA_OPCODES or number in self._lost:
-            return False
+            return None
         self._lost.add(number)
-        return True
+        return number
 
-    def _lose_uet(self, packet: Buffer) -> bool:
+    def _named_uet(self, packet: Buffer) -> int | None:
         """The same of a packet of UET."""
         if len(packet) < PDS_OFFSET + _PDS.size:
-            return False
+            return None
         prologue, psn = _PDS.unpack_from(packet, PDS_OFFSET)
         kind = prologue >> TYPE_SHIFT
         if kind not in REQUESTS or prologue & FLAG_RETX:
-            return False
+            return None
         ses = PDS_OFFSET + PDS_SIZES[kind]
         if len(packet) < ses + SES_SIZES[NEXT_SMALL]:
-            return False
+            return None
         pid, resource = read_target(packet, ses)
-        number = (pid << PID_SHIFT | resource) << 24 | psn & PSN_MASK
-        return number in self._numbers
+        number: int = (pid << PID_SHIFT | resource) << 24 | psn & PSN_MASK
+        return number if number in self._numbers else None

@@ -7,12 +7,17 @@ Gauges, which say how things stand and not what happened, are read by their own 
 from collections.abc import Mapping
 from typing import Any, Final
 
+from mrcfabric.impairment import LOSS_REASONS
 from nicd.core.rc.rc_stats import COUNTERS
 from orchestrator.measures.recording import RATES
 
 _GAUGES: Final = ("rtt_min_ns", "rtt_max_ns")
 _LABELLED: Final = ("retransmits", "trims", "drops", "cwnd_cuts", "ahead")
 _SWITCH: Final = ("packets", "marks", "trimmed", "trim_admitted", "trim_dropped", "received")
+
+
+OF_PORTS: Final = ("sent.", "met.", "lost.", "named.", "asked.")
+"""How the names of what `flat_ports` counts begin."""
 
 
 def flat_nic(core: Mapping[str, Any]) -> dict[str, int]:
@@ -64,18 +69,23 @@ def flat_pauses(core: Mapping[str, Any]) -> dict[str, int]:
 
 def flat_ports(core: Mapping[str, Any]) -> dict[str, int]:
     """`sent.<port>` and `met.<port>`: packets that left a port, and those of them that met a fault of the link.
+    `lost.<reason>.<port>`: those that one lost. `named.<number>.<port>`: those that one lost by their number.
     `asked.<port>`: pauses that a port asked for, or packets of which it kept the credit back."""
     counts = {}
     for port, told in core["ports"].items():
         counts[f"sent.{port}"] = told["packets"]
         counts[f"met.{port}"] = told["met"]
+        counts |= {
+            f"lost.{reason}.{port}": told["drops"][reason] for reason in LOSS_REASONS if told["drops"].get(reason)
+        }
+        counts |= {f"named.{number}.{port}": count for number, count in told["named_losses"].items()}
         counts[f"asked.{port}"] = told.get("control_frames", told.get("withheld", 0))
     return counts
 
 
 def without_ports(counts: Mapping[str, int]) -> dict[str, int]:
     """Everything but those."""
-    return {name: count for name, count in counts.items() if not name.startswith(("sent.", "met.", "asked."))}
+    return {name: count for name, count in counts.items() if not name.startswith(OF_PORTS)}
 
 
 def windows_of(core: Mapping[str, Any]) -> dict[str, int]:

@@ -3,8 +3,8 @@
 Owns what counts for which kind. A fault that met nothing has shown nothing: reports say so, and what was expected of it
 counts as not tried. Pure: who calls has asked the nodes.
 
-    of a link        packets that left over it while it was impaired, lost or not; of a gray link and a black hole only
-                     those that it lost
+    of a link        packets that left over it while it was impaired, lost or not; of a gray link, a black hole and the
+                     n-th packets of a flow only those that it lost
     of a NIC's port  these, and what the NIC sent meanwhile by the ports that it was left with
     of a dead node   packets that its neighbours sent into it; if those are NICs, all that they sent meanwhile
     of a switch      packets that a frozen one lost, or one with too little headroom; that came to one that marks or
@@ -17,6 +17,7 @@ Counters of nodes are cumulative. Faults that bite in one place between the same
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
+from mrcfabric.impairment import Impairment
 from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from orchestrator.faults.checks import DEADLY
@@ -24,10 +25,11 @@ from orchestrator.faults.effects import Aspect, effects
 from orchestrator.faults.fault import Fault
 from orchestrator.measures.recording import Injected
 from orchestrator.planning.abilities import marks, routes, trims
+from orchestrator.runs.counting import OF_PORTS
 
 Counts: TypeAlias = Mapping[str, int]
 Place: TypeAlias = tuple[str, str]
-"""A node and the name of one of its counters: `met.3`, `sent.3`, `asked.3`, `sent`, or of `_OF_SWITCHES`."""
+"""A node and the name of one of its counters: of `counting.flat_ports`, `sent`, or of `_OF_SWITCHES`."""
 
 _WITHOUT_TRAFFIC: Final = frozenset({"control_cut", "host_slow", "manager_down", "manager_slow"})
 """Kinds that concern no packet of the fabric."""
@@ -86,9 +88,9 @@ class FaultTraffic:
                         found.add((end.peer, "sent"))
             return {place for place in found if place[0] not in fault.struck}
         for window in fault.windows:
-            for spot in effects(topology, fault.kind, fault.struck, window.figures):
+            for spot, state in effects(topology, fault.kind, fault.struck, window.figures).items():
                 if spot.aspect is Aspect.IMPAIRMENT:
-                    found.add((spot.node, f"met.{spot.port}"))
+                    found |= {(spot.node, f"{name}.{spot.port}") for name in _marks_left(fault.kind, state)}
                 elif spot.aspect is Aspect.STORM:
                     found.add((spot.node, f"asked.{spot.port}"))
                 elif spot.aspect is Aspect.RECEIVE_RATE:
@@ -102,6 +104,14 @@ class FaultTraffic:
                 elif spot.aspect in _TAKEN_AWAY and _TAKEN_AWAY[spot.aspect](topology):
                     found.add((spot.node, "received"))
         return found | {(nic, "sent") for nic in _dark_nics(topology, fault)}
+
+
+def _marks_left(kind: str, impairment: Impairment) -> list[str]:
+    """The counters of a port that tell what an impairment met there, without the port's number."""
+    # These lose some packets alone, and other faults may be in force on the same port.
+    if kind in ("gray", "black_hole"):
+        return [f"lost.{kind}"]
+    return [f"named.{number}" for number in impairment.lost_packets] or ["met"]
 
 
 def _key(fault: Fault) -> tuple[str, Instant]:
@@ -135,5 +145,5 @@ def _figure(counts: Counts, name: str) -> int:
 
 
 def _kept(counts: Counts) -> list[str]:
-    own = [name for name in counts if name.startswith(("met.", "sent.", "asked.")) or name in _OF_SWITCHES]
+    own = [name for name in counts if name.startswith(OF_PORTS) or name in _OF_SWITCHES]
     return [*own, "sent"]

@@ -109,3 +109,20 @@ def test_a_healed_fault_is_counted_until_then() -> None:
     for at_ns, met in ((50, 0), (149, 5), (160, 6), (300, 60)):
         traffic.enter(at_ns, {"p0-t0-0": {"met.2": met}, "p0-t1-0": {"met.0": 0}}, [injected])
     assert injected.met_packets == 6
+
+
+async def test_faults_that_lose_some_packets_alone_share_nothing_on_one_link() -> None:
+    """Packets of one flow by number, one of them never sent; and a black hole that no EV leads to, on a lossy link."""
+    plan = plan_of(
+        "name: met\nfabric: {planes: 2, t0_per_plane: 2, t1_per_plane: 2, nics_per_t0: 2}\nlength: 150rtt\n"
+        "workload: [{name: pair, kind: p2p, ranks: [h000, h002], message_bytes: 64KiB, messages: 8}]\nmethod:\n"
+        " - {name: two, fault: nth_packet, flow: 'pair:h000>h002', packet: 7, psns: 2, selector: {of: h000}}\n"
+        " - {name: one, fault: nth_packet, flow: 'pair:h000>h002', packet: 1, selector: {of: h000}}\n"
+        " - {name: never, fault: nth_packet, flow: 'pair:h000>h002', packet: 9999, selector: {of: h000}}\n"
+        " - {name: hole, fault: black_hole, usid: p0-t1-0, selector: {links: 'h000>p1-t0-0'}, for: 90rtt}\n"
+        " - {name: lossy, fault: loss, toxicity: 2%, selector: {links: 'h000>p1-t0-0'}, for: 90rtt}\n"
+    )
+    recording = await simulated(plan)
+    met = {injected.fault.id: injected.met_packets for injected in recording.faults}
+    assert met.pop("lossy", 0)
+    assert met == {"two": 2, "one": 1, "never": 0, "hole": 0}
