@@ -201,7 +201,11 @@ class Daemons:
 
     def waited_enough(self, node: str, patience: AnswerWait) -> bool:
         """Whether to stop waiting for the daemon of a node (`AnswerWait.ended`)."""
-        return patience.ended([self._pid_here(self.members[node])])
+        return patience.ended([self.pid_here(node)])
+
+    def pid_here(self, node: str) -> int | None:
+        """The process id of a node; None when it runs on another host or has no process."""
+        return self._pid_here(self.members[node])
 
     @staticmethod
     def _pid_here(member: Member) -> int | None:

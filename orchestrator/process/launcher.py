@@ -45,7 +45,7 @@ class Child:
     ended: asyncio.Future[int] = field(repr=False)
     """Done when it has ended: the exit code, or minus the signal."""
     words: str = ""
-    """The last line of its log, if that is on another host."""
+    """Why it was killed, or the last line of its log, if that is on another host."""
     asked_for: bool = False
     """Whether it ended because somebody asked to kill the whole share of its host."""
     life: int | None = None
