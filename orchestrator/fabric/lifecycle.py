@@ -9,6 +9,7 @@ A death that nobody asked for becomes a fault of its own: it is listed, and heal
 """
 
 import asyncio
+import errno
 import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -32,6 +33,7 @@ from orchestrator.faults.table import FaultTable, Stamped
 from orchestrator.hosts.clock.timekeeper import Timekeeper
 from orchestrator.process.background import Background
 from orchestrator.process.launcher import Child, ProcessFailedError
+from orchestrator.process.remedies import memory_kills, remedy
 
 READY_POLL_S = 0.004
 
@@ -70,6 +72,8 @@ class Lifecycle:
         self._superseded: set[str] = set()
         self._death_faults: dict[str, str] = {}
         """Node that died although nobody asked for it -> the id of the fault that lists its death."""
+        self._memory_kills = memory_kills()
+        """Before the launch."""
         self._turning: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._deaths = itertools.count(1)
         self._delivery = FaultDelivery(daemons, self._table)
@@ -228,6 +232,8 @@ class Lifecycle:
         how = child.how_it_ended()
         # In a scripted crash a daemon advances to exactly the end of its life, and then kills itself.
         planned = child.asked_for or self._living[node].end_ns == died_ns
+        if not planned and how == "SIGKILL" and self._daemons.pid_here(node) and memory_kills() > self._memory_kills:
+            how += f"; the kernel has killed processes for want of memory ({remedy(errno.ENOMEM)})"
         self._died[node] = died_ns
         untold = self._tallies.died(node, died_ns)
         lacks = {} if untold is None else {"counted_until_ns": untold.from_ns}

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from mrcfabric.errors import RefusedError
-from orchestrator.fabric import Fabric
+from orchestrator.fabric import Fabric, lifecycle
 from orchestrator.faults.fault import Fault, Window, once
 from orchestrator.faults.table import Stamped
 from orchestrator.live.live_view import LiveView
@@ -198,3 +198,16 @@ async def test_a_daemon_that_is_asked_to_stop_does_so_in_good_order(fabric: Fabr
     os.kill(child.pid, signal.SIGTERM)
     assert await child.ended == 0
     assert fabric.unexpected_deaths() == ["h001: exit code 0"]
+
+
+async def test_a_death_for_want_of_memory_is_told_with_the_remedy(
+    fabric: Fabric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = lifecycle.memory_kills()
+    child = fabric.daemons.members["h001"].child
+    assert child is not None
+    monkeypatch.setattr(lifecycle, "memory_kills", lambda: before + 1)
+    os.kill(child.pid, signal.SIGKILL)
+    await eventually(lambda: not fabric.alive("h001"), DEADLINE_S)
+    [death] = fabric.unexpected_deaths()
+    assert death.startswith("h001: SIGKILL; the kernel has killed processes for want of memory (free memory, ")
