@@ -2,6 +2,8 @@
 
 from typing import Any, Final
 
+from orchestrator.measures.run_counters import AFTER_DESTROY
+
 _HEAD: Final = (
     f"{'round':>5} {'size':>9} {'senders':>7} {'Gb/s':>9} {'of line':>8} {'slowest':>8} "
     f"{'p50 us':>9} {'p99 us':>9} {'max us':>9}  {'retx':>5} {'drops':>5}"
@@ -25,6 +27,13 @@ def round_line(record: dict[str, Any], evs: bool) -> str:
     )
 
 
+def _late(data: dict[str, Any]) -> list[str]:
+    """What NICs dropped because it came for a QP that a process had destroyed at its end: control packets."""
+    late = {reason: count for reason, count in data.get("drops", {}).items() if reason in AFTER_DESTROY}
+    named = ", ".join(f"{count:,} {reason}" for reason, count in late.items())
+    return [f"dropped, because their QPs were gone: {named}"] if late else []
+
+
 def summary(data: dict[str, Any]) -> str:
     """Totals, fidelity and verdict."""
     totals, fidelity = data["totals"], data["fidelity"]
@@ -32,5 +41,5 @@ def summary(data: dict[str, Any]) -> str:
     marks = f"{totals['ecn_marks']:,} ECN marks, {totals['trims']:,} trims"
     faith = f"{fidelity['frames']:,} frames, {fidelity['late_share']:.4%} late, {fidelity['host_drops']} host drops"
     pace = f"dilation {fidelity['dilation_effective'] or 0:,.0f}, {data['wall_s']:.1f} s of wall time"
-    lines = [f"{verified}, {marks}", f"{faith}, {pace}", f"verdict: {data['verdict'].upper()}"]
+    lines = [f"{verified}, {marks}", *_late(data), f"{faith}, {pace}", f"verdict: {data['verdict'].upper()}"]
     return "\n".join([*lines, *(f"  {reason}" for reason in data["reasons"])])

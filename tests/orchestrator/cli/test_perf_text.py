@@ -31,3 +31,8 @@ def test_a_round_stands_under_its_head_which_has_evs_only_where_nics_have(evs: b
 def test_the_summary_ends_with_the_verdict_and_its_reasons() -> None:
     lines = summary(sample_report()).splitlines()
     assert lines[2:] == ["verdict: FAIL", "  no step lost: 4 of 5 steps"]
+
+
+def test_drops_beside_the_rounds_are_named() -> None:
+    lines = summary(sample_report() | {"drops": {"unknown_peer": 2, "loss": 1}}).splitlines()
+    assert lines[1] == "dropped, because their QPs were gone: 2 unknown_peer"
