@@ -142,6 +142,20 @@ def _set(cell: str, width: int, side: str) -> str:
     return f"{cell:{side}{width}}"
 
 
+def _figure(name: str, value: Any) -> str:
+    """A figure of a fault as `fault add --set` takes it: `toxicity=8%`, `delay=2us`, `rate=25G`."""
+    from orchestrator.yamlfile.spelling import spelled
+
+    unit = name.rpartition("_")[2]
+    if unit == "ppm":
+        value = f"{value / 10_000:g}%"
+    elif unit == "ns":
+        value = f"{value / 1000:g}us"
+    elif unit == "bps":
+        value = f"{value / 1e9:g}G"
+    return f"{spelled(name)}={value}"
+
+
 def render_fault(fault: dict[str, Any]) -> str:
     """One fault: its id, kind and targets, when it begins, and what ends it."""
     windows = fault["windows"]
@@ -149,7 +163,7 @@ def render_fault(fault: dict[str, Any]) -> str:
     targets = " ".join(fault["targets"][:TARGETS_SHOWN])
     more = len(fault["targets"]) - TARGETS_SHOWN
     parts = [f"{fault['id']}  {fault['kind']} {targets}" + (f" and {more} more" if more > 0 else "")]
-    parts += [f"{key}={value}" for key, value in figures.items() if value is not None]
+    parts += [_figure(key, value) for key, value in figures.items() if value is not None]
     parts.append(f"from {start_ns / 1000:.3f} us " + ("on" if end_ns is None else f"to {end_ns / 1000:.3f} us"))
     if len(windows) > 1:
         parts.append(f"in {len(windows)} windows")

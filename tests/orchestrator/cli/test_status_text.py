@@ -160,7 +160,7 @@ def test_a_fault_of_a_run_with_many_targets_and_windows() -> None:
     windows = tuple(Window(1000 * turn, 1000 * turn + 500, {"share_ppm": 500}) for turn in (1, 2))
     fault = Fault("lossy", "loss", tuple(f"p0-t0-{index}~p0-t1-0" for index in range(6)), windows, "run-7")
     assert render_fault(fault.record()) == (
-        "lossy  loss p0-t0-0~p0-t1-0 p0-t0-1~p0-t1-0 p0-t0-2~p0-t1-0 p0-t0-3~p0-t1-0 and 2 more, share_ppm=500, "
+        "lossy  loss p0-t0-0~p0-t1-0 p0-t0-1~p0-t1-0 p0-t0-2~p0-t1-0 p0-t0-3~p0-t1-0 and 2 more, toxicity=0.05%, "
         "from 1.000 us to 2.500 us, in 2 windows, of run-7"
     )
 
