@@ -65,6 +65,8 @@ class Transfer:
             raise ConfigError(self.source, "cannot send to itself", "choose two NICs")
         try:
             _check_no_pipe(str(self.file), self.file)
+            if self.file.is_char_device() or self.file.is_block_device():
+                raise ConfigError(str(self.file), "is a device", "name a file")
             with self.file.open("rb") as file:
                 size = file.seek(0, 2)
         except (OSError, ValueError) as error:

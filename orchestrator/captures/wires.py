@@ -39,7 +39,13 @@ def links_meant(topology: Topology, words: Sequence[str], direction: str, planes
     """
     plane = list(planes) or None
     selector = selectors.of_words("link_down", words, direction=direction, plane=plane)
-    return selectors.select(topology, "link_down", selector, Rng(topology.seed, "capture"))
+    try:
+        return selectors.select(topology, "link_down", selector, Rng(topology.seed, "capture"))
+    except ConfigError as error:
+        if error.where != "selector":
+            raise
+        known = f"a link is {next(topology.links()).name}, planes are 0 to {topology.planes - 1}"
+        raise ConfigError("links", error.what, known) from None
 
 
 def wires_of(topology: Topology, links: Sequence[str]) -> tuple[Wire, ...]:

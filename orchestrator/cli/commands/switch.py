@@ -39,7 +39,7 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Show what a switch's ports are set to, what their queues did, and what it dropped."""
-    client = _client(node, name, run_dir)
+    client = _client(node, name, run_dir, port)
     if usids:
         rows = client.call(node, "usids")
         typer.echo(json.dumps(rows, indent=2) if as_json else render_usids(rows))
@@ -79,7 +79,7 @@ def set_switch(
         raise ConfigError("--trim-dscp", "says how trimmed packets leave", "give --trim on too")
     where = {} if port is None else {"port": port}
     dscp = {} if trim_dscp is None else {"dscp": trim_dscp}
-    client = _client(node, name, run_dir)
+    client = _client(node, name, run_dir, port)
     for what, toggle, more in (("trim", trim, dscp), ("ecn", ecn, {})):
         if toggle is not None:
             args = {"on": toggle is Toggle.ON, **where, **more}
@@ -88,13 +88,18 @@ def set_switch(
             typer.echo(f"{node} {ports}: {what} {toggle.value} at {answer['at_ns'] / 1000:.3f} us")
 
 
-def _client(node: str, name: str | None, run_dir: Any) -> Any:
-    """The fabric's agent. Raises ConfigError when the fabric has no switch of this name."""
+def _client(node: str, name: str | None, run_dir: Any, port: int | None = None) -> Any:
+    """The fabric's agent. Raises ConfigError when the fabric has no switch of this name, or the switch no such port."""
+    from mrcfabric.errors import ConfigError
     from mrcfabric.topology import Topology
     from orchestrator.client.agent_client import find
 
     client = find(name, run_dir)
-    Topology.from_dict(client.state["topology"]).own_usid(node)
+    topology = Topology.from_dict(client.state["topology"])
+    topology.own_usid(node)
+    ports = len(topology.ports(node))
+    if port is not None and port >= ports:
+        raise ConfigError(f"--port {port}", f"{node} has no such port", f"0 to {ports - 1}")
     return client
 
 

@@ -78,6 +78,7 @@ async def test_whoever_fails_in_a_transfer_is_named_and_leaves_nothing(tmp_path:
         ("h000", "h001", "missing", "No such file"),
         ("h000", "h001", "", "directory"),
         ("h000", "h001", "pipe", "is a pipe"),
+        ("h000", "h001", "/dev/zero", "is a device"),
         ("h000", "h001", "\0", "null"),
     ],
 )

@@ -55,3 +55,8 @@ def test_every_sender_is_asked_for_its_own_ports() -> None:
         "h000": PacketFilter(ports=(0,), kinds=("data",), evs=(7,)),
         "p0-t0-0": PacketFilter(ports=(0, 3), kinds=("data",), evs=(7,)),
     }
+
+
+def test_links_that_nothing_is_meant_by_are_a_mistake() -> None:
+    with pytest.raises(ConfigError, match=r"^links: nothing in fabric fabric is meant by it \(a link is .* 0 to 1\)$"):
+        names(planes=(7,))

@@ -57,8 +57,8 @@ async def test_mistakes_are_one_line(served: Fabric) -> None:
         (("set", T0), "nothing is to be set", 2),
         (("set", T0, "--trim", "off", "--trim-dscp", "12"), "give --trim on too", 2),
         (("set", T0, "--trim", "on", "--trim-dscp", "46"), "does not say trimmed", 1),
-        (("set", T0, "--ecn", "on", "--port", "9"), "no port 9", 1),
-        (("show", T0, "--port", "9"), "no port 9", 1),
+        (("set", T0, "--ecn", "on", "--port", "9"), f"--port 9: {T0} has no such port (0 to 2)", 2),
+        (("show", T0, "--port", "9"), f"--port 9: {T0} has no such port (0 to 2)", 2),
         (("show", "h000"), "is a NIC", 2),
     ):
         assert complaint in await asyncio.to_thread(fails, folder, "switch", *words, *at, code=code)
