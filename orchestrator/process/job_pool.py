@@ -6,6 +6,7 @@ of its results is the caller's: `as_they_end` numbers them.
 
 import os
 import pickle
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
@@ -14,6 +15,7 @@ from multiprocessing import get_context
 from typing import Any, Final, NamedTuple, TypeVar
 
 from mrcfabric.errors import ConfigError
+from mrcfabric.naming import shown
 from orchestrator.process.code_digest import ROOT, code_digest
 
 CONNECT_WALL_S: Final = 10.0
@@ -111,11 +113,14 @@ def _cluster(address: str) -> Iterator[JobPool]:
         from distributed import Client
     except ImportError:
         raise ConfigError("--dask", "Dask is not installed", _EXTRA) from None
+    hint = "the address that `dask scheduler` prints, as tcp://HOST:8786"
+    # A client that cannot read its address waits for itself when it is thrown away, and prints a traceback.
+    if not re.fullmatch(r"((tcp|tls|ucx|wss?)://)?[^/]+:\d+", address):
+        raise ConfigError("--dask", f"no scheduler answers at {shown(address)}: not an address with a port", hint)
     try:
         # Its methods have no types.
         client: Any = Client(address, timeout=CONNECT_WALL_S, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TypeError) as error:
-        hint = "the address that `dask scheduler` prints, as tcp://HOST:8786"
         raise ConfigError("--dask", f"no scheduler answers at {address} ({error})", hint) from None
     with client:
         threads = client.nthreads()

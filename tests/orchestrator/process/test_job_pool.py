@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -157,6 +158,16 @@ def test_a_worker_with_other_code_is_refused(cluster: str, tmp_path: Path) -> No
 def test_a_scheduler_that_does_not_answer_is_one_line(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("orchestrator.process.job_pool.CONNECT_WALL_S", 0.5)
     with pytest.raises(ConfigError, match="no scheduler answers"), job_pool(dask=address):
+        pass
+
+
+@pytest.mark.parametrize("address", ["nowhere", "ftp://x:1", "tcp://x"])
+def test_an_address_that_dask_cannot_read_is_not_given_to_it(address: str) -> None:
+    with (
+        mock.patch("distributed.Client", side_effect=AssertionError),
+        pytest.raises(ConfigError, match="not an address with a port"),
+        job_pool(dask=address),
+    ):
         pass
 
 
