@@ -18,6 +18,8 @@ from orchestrator.hosts.share import Share
 from orchestrator.process import run_folder
 from orchestrator.process.launcher import Child
 from tests.orchestrator.running import is_gone
+from tests.support.warm_command import WARM
+from tests.support.warm_fork_server import WARM_FORK_SERVER
 
 ROOT = Path(__file__).parents[2]
 STOP_WALL_S = 10.0
@@ -151,7 +153,8 @@ def tree(pid: int) -> list[int]:
 def nothing_left(folder: Path, machine: Machine, pids: list[int]) -> bool:
     """No process, and no run folder that is held or still has more in it than its logs."""
     ended = all(agent.process.returncode is not None for agent in machine.agents.values())
-    gone = ended and all(is_gone(pid) for pid in pids if pid not in machine.others)
+    others = machine.others | WARM.pids | WARM_FORK_SERVER.pids
+    gone = ended and all(is_gone(pid) for pid in pids if pid not in others)
     claimed = [path.parent for path in folder.rglob("lock")]
     kept = {"lock", "logs", "events.jsonl", "prometheus"}
     left = [one for path in claimed for one in path.iterdir() if one.name not in kept]
