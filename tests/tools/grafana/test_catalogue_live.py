@@ -37,15 +37,22 @@ CHOSEN = {"__rate_interval": PACE.window, "fabric": "small", "plane": ".+", "nod
 """What Grafana would put in for one fabric, and `All` planes and nodes."""
 ROCE = read(None, [
     "name=small", "system=roce-pfc-only", "planes=1", "t0_per_plane=2", "t1_per_plane=2", "nics_per_t0=2",
-    "switch.pfc_threshold=static", "switch.pfc_xoff_bytes=40000",
+    "switch.pfc_threshold=static", "switch.pfc_xoff_bytes=40000", f"dilation={DILATION}",
 ]).topology  # fmt: skip
 """With a bound that three senders reach at once: to fill the system's buffer takes longer than the test waits."""
 IB = read(None, [
     "name=small", "system=ib", "planes=1", "t0_per_plane=2", "t1_per_plane=2", "nics_per_t0=2", "switch.vl_blocks=130",
+    f"dilation={DILATION}",
 ]).topology  # fmt: skip
 UET = read(None, [
     "name=small", "system=uet-rccc", "planes=1", "t0_per_plane=2", "t1_per_plane=2", "nics_per_t0=2",
+    f"dilation={DILATION}",
 ]).topology  # fmt: skip
+ROUTED = read(None, [
+    "name=small", "system=roce-no-pfc", "planes=1", "t0_per_plane=2", "t1_per_plane=2", "nics_per_t0=2",
+    "link_delay_ns=4ms", "rate_bps=100M", "switch.routing=bgp", "switch.bfd=true", "dilation=1",
+]).topology  # fmt: skip
+"""Long links: the seconds that routing cores count are few steps of the fabric."""
 FAULTS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("rate_limit", "h001~p0-t0-1", {"rate_bps": 40_000_000_000}),
     ("corruption", "h000~p1-t0-0", {"share_ppm": 20_000}),
@@ -67,16 +74,17 @@ and not only that it happened."""
 
 @pytest.fixture
 async def fabric(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Fabric]:
-    topology = getattr(request, "param", SMALL)
-    async with Fabric.launch(replace(topology, dilation=DILATION), tmp_path / "small") as one:
+    topology = getattr(request, "param", replace(SMALL, dilation=DILATION))
+    async with Fabric.launch(topology, tmp_path / "small") as one:
         yield one
 
 
 UET_METRICS = re.compile(r"mrc_nic_uet_")
 IB_METRICS = re.compile(
-    r"mrc_(nic_vl|nic_path|nic_paths|nic_subnet|switch_vl|switch_lft|switch_flow_control|switch_subnet|switch_routing|switch_avoided)_"
+    r"mrc_(nic_vl|nic_path|nic_paths|nic_subnet|switch_vl|switch_lft|switch_flow_control|switch_subnet"
+    r"|switch_routing_notices|switch_avoided)_"
 )
-ROUTING_METRICS = re.compile(r"mrc_switch_routing_")
+ROUTING_METRICS = re.compile(r"mrc_switch_routing_(?!notices_)")
 ROCE_METRICS = re.compile(
     r"mrc_(nic_rc|nic_uet|nic_port_paused|switch_pfc|switch_buffer|switch_ecmp)_"
     rf"|{IB_METRICS.pattern}|{ROUTING_METRICS.pattern}"
@@ -172,3 +180,14 @@ async def test_the_board_of_systems_is_answered_by_a_fabric_of_infiniband(served
         await served.start("incast", figures={"message_bytes": 1 << 18, "for_ns": 1 << 40})
         wanted = {one for one in systems_asked(IB_METRICS) if "manager" not in one}
         await until_answered(session, beside.url, wanted, since_s)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("fabric", [ROUTED], indirect=True)
+async def test_the_board_of_systems_is_answered_by_a_fabric_that_routes(served: Fabric, agent: Agent) -> None:
+    program("prometheus")
+    since_s = time.time()
+    async with prometheus_beside(served, PACE) as beside, aiohttp.ClientSession() as session:
+        await served.start("incast", figures={"message_bytes": 1 << 14, "for_ns": 1 << 40})
+        await broken(served, "link_down", "p0-t0-0~p0-t1-0")
+        await until_answered(session, beside.url, systems_asked(ROUTING_METRICS), since_s)
