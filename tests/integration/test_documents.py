@@ -15,10 +15,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 import yaml
@@ -29,11 +28,11 @@ from orchestrator.fabric import Fabric
 from orchestrator.hosts.placement.inventory_file import parsed
 from tests.orchestrator.running import MRCFABRIC, run
 from tests.support.document_blocks import ROOT, Block, blocks
+from tests.support.wait import eventually_blocking
 
 ALL = list(blocks())
 KINDS = {"commands", "scenario", "topology", "hosts", "prometheus", "python", "json"}
 COMMAND_WALL_S = 240.0
-ENDLESS_WALL_S = 4.0
 SESSION_WALL_S = 600
 kind_of = functools.cache(Block.kind)
 """A block may have to be read as YAML for it."""
@@ -167,18 +166,28 @@ def test_commands_do_what_they_are_shown_for(block: Block, folder_of_sources: Pa
 
 def _carry_out(command: str, folder: Path, *, endless: bool) -> None:
     env = {**os.environ, "PATH": f"{Path(MRCFABRIC).parent}:{os.defpath}", "COLUMNS": "100"}
-    with subprocess.Popen(
-        ["/bin/sh", "-c", command if "|" in command else f"exec {command}"],
-        cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    ) as process:  # fmt: skip
-        if endless:
-            time.sleep(ENDLESS_WALL_S)
-            assert process.poll() is None, f"{command}: ended by itself: {process.communicate()}"
-            process.send_signal(signal.SIGINT)
+    with (
+        tempfile.TemporaryFile("w+", errors="replace") as output,
+        tempfile.TemporaryFile("w+", errors="replace") as errors,
+        subprocess.Popen(
+            ["/bin/sh", "-c", command if "|" in command else f"exec {command}"],
+            cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, text=True,
+        ) as process,
+    ):  # fmt: skip
         try:
-            said, complained = process.communicate(timeout=COMMAND_WALL_S)
+            if endless:
+                eventually_blocking(lambda: _shown(output, errors) or process.poll() is not None, COMMAND_WALL_S)
+                assert process.poll() is None, f"{command}: ended by itself: {process.returncode}"
+                process.send_signal(signal.SIGINT)
+            process.wait(COMMAND_WALL_S)
         finally:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
+            said, complained = (file.seek(0) or file.read() for file in (output, errors))
     assert process.returncode in ((0, 130) if endless else (0,)), f"{command}: {said}{complained}"
     assert "Traceback" not in complained, f"{command}: {complained}"
+
+
+def _shown(*outputs: IO[str]) -> bool:
+    """Whether a command has said anything yet."""
+    return any(os.fstat(output.fileno()).st_size for output in outputs)
