@@ -93,7 +93,8 @@ def test_nothing_fails_on_a_bare_machine_for_a_user_who_is_not_root() -> None:
     environment = {key: value for key, value in os.environ.items() if key not in {"CI", packages.WHOLE}}
     environment["PATH"] = packages.unasked_path()
     files = asking_files()
-    words = [sys.executable, "-m", "pytest", "-q", "-n", "auto", "-m", "not long", "-p", "no:cacheprovider", *files]
+    # Beside the workers that run other tests meanwhile: more would only read all of the files once more each.
+    words = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-m", "not long", "-p", "no:cacheprovider", *files]
     done = subprocess.run(
         [*before, *words], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=WALL_S, check=False
     )
