@@ -52,7 +52,9 @@ nics_per_t0: 2
 mtu_bytes: 1024
 evs_per_qp: 16
 reserve_evs_per_qp: 4
+dilation: 10000
 """
+"""Paced, so that what is broken as soon as a pair works is broken while it works: that takes 5 s."""
 LINK = "p0-t0-0~p0-t1-0"
 PLANE = ("p1-t0-0", "p1-t0-1", "p1-t1-0", "p1-t1-1")
 MESSAGES = 12
