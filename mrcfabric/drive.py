@@ -24,7 +24,7 @@ from typing import Any, Final, Protocol
 from mrcfabric.brake import Brake
 from mrcfabric.clock import LIMIT_WORD, ClockPage
 from mrcfabric.link_port import Fidelity, LinkEnd, LinkPort
-from mrcfabric.node import Input, Node, Rank
+from mrcfabric.node import Input, Node, Rank, split_due
 from mrcfabric.sim.trace import Trace
 from mrcfabric.tally import FIDELITY, TOTALS, together
 from mrcfabric.tap import Tap
@@ -302,20 +302,9 @@ class Drive:
             self.on_events(events)
 
     def _due(self, until: Instant) -> list[Input]:
-        held = self._held
-        if not held:
+        if not self._held:
             return []
-        held.sort()
-        due, end = 0, len(held)
-        while due < end:
-            middle = (due + end) // 2
-            at_ns: int = held[middle][0]
-            if at_ns > until:
-                end = middle
-            else:
-                due = middle + 1
-        inputs = held[:due]
-        del held[:due]
+        inputs, self._held, _ = split_due(self._held, until)
         if self._scripted:
             self._scripted.difference_update(one[3] for one in inputs if one[1] == Rank.COMMAND)
         if inputs and inputs[0][0] <= self.core.now_ns:

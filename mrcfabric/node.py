@@ -16,9 +16,10 @@ arrival at t is seen before a departure at t.
 """
 
 from enum import IntEnum
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from operator import itemgetter
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
-from mrcfabric.units import Buffer, Instant
+from mrcfabric.units import NEVER, Buffer, Instant
 
 
 class Rank(IntEnum):
@@ -50,6 +51,39 @@ class Input(NamedTuple):
     body: Any
     """A packet (from its first IPv6 header on, `Buffer`, owned by the core from now on), a link control frame
     (`mrcfabric.wire.link.ControlFrame`), or a command object."""
+
+
+_instant: Final = itemgetter(0)
+
+
+def split_due(waiting: list[Input], until: Instant) -> tuple[list[Input], list[Input], Instant]:
+    """What is due up to and including `until`, in the order of `Input`; the rest, and its first instant (or NEVER)."""
+    due: list[Input] = []
+    later: list[Input] = []
+    next_ns = NEVER
+    for one in waiting:
+        at_ns = one[0]
+        if at_ns <= until:
+            due.append(one)
+        else:
+            later.append(one)
+            if at_ns < next_ns:
+                next_ns = at_ns
+    # By instants alone: to compare whole inputs takes four times as long, and few instants are the same.
+    due.sort(key=_instant)
+    before_ns: Instant = -1
+    for place, one in enumerate(due):
+        if one[0] == before_ns:
+            _move_back(due, place)
+        before_ns = one[0]
+    return due, later, next_ns
+
+
+def _move_back(inputs: list[Input], place: int) -> None:
+    """Move an input to where it belongs among those before it, which are in order."""
+    while place and inputs[place] < inputs[place - 1]:
+        inputs[place - 1], inputs[place] = inputs[place], inputs[place - 1]
+        place -= 1
 
 
 Transmit: TypeAlias = tuple[int, Instant, Buffer]

@@ -6,12 +6,12 @@ the simulator advances the nodes of a window one after the other, in any order. 
 happens, so idle time costs nothing; the results do not depend on the windows.
 """
 
-from bisect import bisect_left, insort
+from bisect import insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Any, Final, TypeAlias
 
-from mrcfabric.node import Input, Node, Rank
+from mrcfabric.node import Input, Node, Rank, split_due
 from mrcfabric.sim.trace import Trace
 from mrcfabric.units import NEVER, Instant
 
@@ -22,7 +22,10 @@ Factory: TypeAlias = Callable[[Instant], Node]
 Script: TypeAlias = Callable[[], Iterable[tuple[Instant, Any]]]
 """The commands of a node that begins: instants later than its begin, and commands."""
 
-_FRAME: Final = int(Rank.FRAME)
+_INDEX_BITS: Final = 20
+_INDEX_MASK: Final = (1 << _INDEX_BITS) - 1
+_FRAME: Final[Any] = int(Rank.FRAME)
+"""An object, as inputs take it."""
 
 
 class _Site:
@@ -59,7 +62,7 @@ class _Direction:
 
     def __init__(self, peer: _Site, peer_port: int) -> None:
         self.peer = peer
-        self.peer_port = peer_port
+        self.peer_port: Any = peer_port  # an object, as inputs take it
         self.sequence = 0
 
 
@@ -82,6 +85,7 @@ class Simulator:
         on_events: Callable[[str, list[Any]], None] | None = None,
     ) -> None:
         assert window_ns > 0, "a window has a length"
+        assert len(nodes) <= _INDEX_MASK, "the timetable has so many places"
         self.now_ns: Instant = 0
         """The simulation has run up to and including this instant."""
         self.frames = 0
@@ -93,7 +97,8 @@ class Simulator:
         self._on_events = on_events
         self._sites = {name: _Site(name, index, core) for index, (name, core) in enumerate(nodes.items())}
         self._order = list(self._sites.values())
-        self._heap: list[tuple[Instant, int]] = []
+        self._heap: list[int] = []
+        """The timetable: due instant << _INDEX_BITS | index of the site. Numbers are compared faster than tuples."""
         self._changes = 0
         for (name, port), (peer, peer_port) in links.items():
             ports = self._sites[name].links
@@ -181,18 +186,19 @@ class Simulator:
     def next_due(self) -> Instant | None:
         """The next instant at which something happens; None when the fabric is idle."""
         heap = self._heap
-        while heap and self._order[heap[0][1]].due != heap[0][0]:
+        while heap and self._order[heap[0] & _INDEX_MASK].due != heap[0] >> _INDEX_BITS:
             heappop(heap)
-        return heap[0][0] if heap else None
+        return heap[0] >> _INDEX_BITS if heap else None
 
     def _window(self, until: Instant) -> None:
         heap = self._heap
         order = self._order
         ready = []
-        while heap and heap[0][0] <= until:
-            due, index = heappop(heap)
-            site = order[index]
-            if site.due == due:
+        end = until + 1 << _INDEX_BITS
+        while heap and heap[0] < end:
+            entry = heappop(heap)
+            site = order[entry & _INDEX_MASK]
+            if site.due == entry >> _INDEX_BITS:
                 site.due = NEVER
                 ready.append(site)
         self.now_ns = max(self.now_ns, until)
@@ -206,12 +212,7 @@ class Simulator:
         core = site.core
         inputs: list[Input] = []
         if site.soonest <= until:
-            inputs = site.inbox
-            inputs.sort()
-            due = bisect_left(inputs, (until + 1,))
-            site.inbox = inputs[due:]
-            del inputs[due:]
-            site.soonest = site.inbox[0][0] if site.inbox else NEVER
+            inputs, site.inbox, site.soonest = split_due(site.inbox, until)
         if core is None:
             site.vanished += len(inputs)
             self.frames_vanished += sum(entry[1] == _FRAME for entry in inputs)
@@ -302,7 +303,7 @@ class Simulator:
         """Note that something will happen at this site at `at_ns`."""
         if at_ns < site.due:
             site.due = at_ns
-            heappush(self._heap, (at_ns, site.index))
+            heappush(self._heap, at_ns << _INDEX_BITS | site.index)
 
     def _reschedule(self, site: _Site) -> None:
         due = site.plan[0][0] if site.plan else NEVER

@@ -7,7 +7,6 @@ from typing import Final
 
 UNTWINNED: Final[dict[str, str]] = {
     "nicd/core/mrc/sent.py": "a record without behaviour; shown by the tests of the in-flight table",
-    "mrcfabric/node.py": "the contract of a core: types only",
     "orchestrator/hosts/host_start.py": "what a cluster asks of whoever starts shares: types only",
     "mrcfabric/units.py": "constants and type names only",
     "nicd/core/commands.py": "records only; test_nic shows what each does",
