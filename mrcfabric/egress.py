@@ -31,7 +31,7 @@ CONTROL: Final = 1
 TRIMMED: Final = 2
 """Classes of packets. There are two queues; trimmed packets share the control queue, under a limit of their own."""
 
-_NOTHING: Final = (-1, -1, -1)
+_NOTHING: Final = [-1, -1, -1]
 """Limits of queues, by class, that every packet exceeds."""
 
 
@@ -51,8 +51,8 @@ class Egress(EgressQueues):
         # Bound once: compiled code would look them up for each packet.
         self._put_data, self._take_data = self._data.append, self._data.popleft
         self._put_control, self._take_control = self._control.append, self._control.popleft
-        # By class.
-        self._limits = config.data_bytes_max, most, most - most * config.control_reserve_ppm // PPM
+        # By class. A list: compiled code would make a tuple of fixed length anew at each look.
+        self._limits = [config.data_bytes_max, most, most - most * config.control_reserve_ppm // PPM]
         # `offer` admits packets up to these limits at once. With a witness they admit none, so that every offer goes
         # to `_settle`, and `offer` need not check for a witness.
         self._data_max, self._control_max = self._limits[DATA], self._limits
@@ -66,7 +66,7 @@ class Egress(EgressQueues):
     @property
     def next_start_ns(self) -> Instant:
         """When the next packet starts; NEVER with none waiting."""
-        return self.busy_until if self._data or self._control else NEVER
+        return self.busy_until if self.data_bytes or self.control_bytes else NEVER
 
     @property
     def waiting_packets(self) -> tuple[int, int]:
@@ -79,7 +79,7 @@ class Egress(EgressQueues):
         Commits departures that start before `now` to `out` first.
         """
         if self.busy_until < now:
-            if self._data or self._control:
+            if self.data_bytes or self.control_bytes:
                 self.run(now - 1, out)
             if self.busy_until < now:
                 self.busy_until = now
@@ -106,13 +106,13 @@ class Egress(EgressQueues):
         if self._one_by_one:
             return self._run_one_by_one(until, out)
         start = self.busy_until
-        control = self._control
-        data = self._data
+        # Whether bytes wait says whether packets do, and compiled code need not ask a queue.
+        control, data = self.control_bytes, self.data_bytes
         while start <= until:
             if control and (not data or self._lead <= self._lead_max):
                 packet = self._take_control()
                 size = len(packet)
-                self.control_bytes -= size
+                self.control_bytes = control = control - size
                 self.control_packets += 1
                 self.control_sent_bytes += size
                 if data:
@@ -125,9 +125,9 @@ class Egress(EgressQueues):
                 size = len(packet)
                 self.data_packets += 1
                 self.data_sent_bytes += size
-                self.data_bytes = left = self.data_bytes - size
-                if left > self._ecn_floor:
-                    packet = self._mark(packet, left)
+                self.data_bytes = data = data - size
+                if data > self._ecn_floor:
+                    packet = self._mark(packet, data)
                 if self._lead:
                     if control:
                         self.control_held += 1
