@@ -23,6 +23,7 @@ from mrcfabric.wire.link import (
     SIZE_BITS,
     ControlFrame,
     link_stamp,
+    read_stamp,
 )
 
 # The kernel's backlog may hold a frame that was sent but is not in the socket; after this time it is a host drop.
@@ -33,9 +34,9 @@ SEQUENCE_GAP: Final = 1 << 20
 _INCARNATION_HALF: Final = 0x8000
 _INCARNATION_MASK: Final = 0xFFFF
 _INCARNATION_UNKNOWN: Final = -1
-_STAMP_UNKNOWN: Final = -1
+_STAMP_UNKNOWN: Final = b""
 
-_FRAME: Final = int(Rank.FRAME)
+_FRAME: Final[Any] = int(Rank.FRAME)  # an object, as inputs take it
 _HEADER: Final = 24
 assert _HEADER == LINK_HEADER_BYTES
 _SIZE_MASK: Final = (1 << SIZE_BITS) - 1
@@ -168,9 +169,9 @@ class LinkPort:
         self._peer_incarnation = _INCARNATION_UNKNOWN
         self._least_incarnation = page.words[self._peer_incarnation_word] & _INCARNATION_MASK
         """An older incarnation's frames are remnants of a life that is over."""
-        self._stamp: Any = link_stamp(incarnation, 0, end.tag)
+        self._stamp = link_stamp(incarnation, 0, end.tag)
         """Of the packets that are sent here; the other one is of control frames."""
-        self._control_stamp: Any = link_stamp(incarnation, CONTROL, end.tag)
+        self._control_stamp = link_stamp(incarnation, CONTROL, end.tag)
         self._peer_tag = end.peer_tag
         self._usual = _STAMP_UNKNOWN
         """The stamp of packets of the neighbour's present life."""
@@ -269,7 +270,7 @@ class LinkPort:
         for body in bodies:
             arrival_ns: int = words[place]
             numbered: int = words[place + 1]
-            stamp: int = words[place + 2]
+            stamp: bytes = words[place + 2]
             sequence = numbered >> SIZE_BITS
             if place == 3 * (count - 1):
                 body = slice(place // 3 * segment + _HEADER, size)
@@ -286,9 +287,9 @@ class LinkPort:
         self.taken = taken
         self.fidelity.frames_in += fresh
 
-    def _take_odd(self, arrival_ns: Instant, sequence: int, stamp: int, frame: bytearray, held: list[Input]) -> None:
+    def _take_odd(self, arrival_ns: Instant, sequence: int, stamp: bytes, frame: bytearray, held: list[Input]) -> None:
         """Put a frame into `held` that is no packet, or not the next one of the life that we know; or count it."""
-        incarnation, version, flags, tag = stamp >> 48, stamp >> 40 & 0xFF, stamp >> 32 & 0xFF, stamp & 0xFFFF_FFFF
+        incarnation, version, flags, tag = read_stamp(stamp)
         fidelity = self.fidelity
         if tag != self._peer_tag or version != LINK_VERSION:
             fidelity.bad_frames += 1

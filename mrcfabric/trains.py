@@ -27,9 +27,9 @@ class Cut:
 
     def __init__(self, size: int, count: int) -> None:
         self.unpack: Callable[[Buffer], tuple[Any, ...]] = struct.Struct(
-            f">{f'QQQ{size - _HEADER}x' * (count - 1)}QQQ"
+            f">{f'QQ8s{size - _HEADER}x' * (count - 1)}QQ8s"
         ).unpack_from
-        """All link headers at once: the three numbers of each."""
+        """All link headers at once: the three parts of each (`LINK_HEADER`)."""
         self.bodies = [slice(start + _HEADER, start + size) for start in range(0, size * count, size)]
         """What follows the headers; the last may end sooner."""
 

@@ -24,21 +24,28 @@ from hashlib import blake2b
 from typing import Final
 
 LINK_VERSION: Final = 3
-LINK_HEADER: Final = struct.Struct(">QQQ")
-"""The header as three numbers: arrival; sequence and size; all that follows them, the stamp."""
+LINK_HEADER: Final = struct.Struct(">QQ8s")
+"""The header as two numbers, arrival; sequence and size; and all that follows them, the stamp."""
 LINK_HEADER_BYTES: Final = LINK_HEADER.size
+_STAMP: Final = struct.Struct(">HBBI")
 SIZE_BITS: Final = 16
 SIZE_AT: Final = 14
 CONTROL: Final = 1
 """The flag of a link control frame."""
 
 
-def link_stamp(incarnation: int, flags: int, tag: int, version: int = LINK_VERSION) -> int:
-    """The last number of a header: the same for all packets that a port sends in one life."""
-    return incarnation << 48 | version << 40 | flags << 32 | tag
+def link_stamp(incarnation: int, flags: int, tag: int, version: int = LINK_VERSION) -> bytes:
+    """The last 8 bytes of a header: the same for all packets that a port sends in one life."""
+    return _STAMP.pack(incarnation, version, flags, tag)
 
 
-def link_frame(arrival_ns: int, sequence: int, stamp: int, packet: bytes) -> bytes:
+def read_stamp(stamp: bytes) -> tuple[int, int, int, int]:
+    """(incarnation, version, flags, tag) of a stamp."""
+    incarnation, version, flags, tag = _STAMP.unpack(stamp)
+    return incarnation, version, flags, tag
+
+
+def link_frame(arrival_ns: int, sequence: int, stamp: bytes, packet: bytes) -> bytes:
     """A whole frame."""
     return LINK_HEADER.pack(arrival_ns, sequence << SIZE_BITS | LINK_HEADER_BYTES + len(packet), stamp) + packet
 

@@ -6,7 +6,7 @@ import pytest
 
 from mrcfabric.rng import Rng
 from mrcfabric.trains import Sent, cut_of, longest_first
-from mrcfabric.wire.link import LINK_HEADER, LINK_HEADER_BYTES, link_frame
+from mrcfabric.wire.link import LINK_HEADER, LINK_HEADER_BYTES, link_frame, link_stamp
 
 
 def sent(*frames: tuple[int, int]) -> list[Sent]:
@@ -16,7 +16,7 @@ def sent(*frames: tuple[int, int]) -> list[Sent]:
 @pytest.mark.parametrize(("size", "count"), [(25, 1), (25, 64), (4280, 15)])
 def test_a_cut_finds_every_header_and_what_follows_it(size: int, count: int) -> None:
     packets = [bytes([number]) * (size - LINK_HEADER_BYTES) for number in range(count)]
-    frames = [link_frame(1000 + number, number, 5, packet) for number, packet in enumerate(packets)]
+    frames = [link_frame(1000 + number, number, link_stamp(5, 0, 6), packet) for number, packet in enumerate(packets)]
     train = b"".join(frames)
     cut = cut_of(size, count)
     words = cut.unpack(train)
