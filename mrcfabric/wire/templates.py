@@ -24,6 +24,7 @@ from mrcfabric.wire.layout import (
     ENDPOINT_RESPONSE,
     FTYPE,
     ICRC_SIZE,
+    IMM_OPCODES,
     IMM_SIZE,
     IPV6_SIZE,
     METH_SIZE,
@@ -41,13 +42,15 @@ from mrcfabric.wire.options import DEFAULT_OPTIONS, WireOptions
 
 # Outer IPv6: word 0, (payload length, next header, hop limit, source), destination. Inner IPv6: word 0, (payload
 # length, next header, hop limit, both addresses). UDP: source port, (destination port, length, checksum). BTH: opcode,
-# flags and P_Key in one word, DestQP and PSN words. What stands in parentheses depends on the packet's length alone.
-# Neighbouring small fields are packed as one word, because each argument costs as much as three additions.
-_HEAD: Final = ">I20s16sI36sH6sIII"
-_CONTROL_HEAD: Final = Struct(_HEAD)
-# METH, RETH; METH, TSETH, RETH.
-_DATA_HEAD: Final = Struct(_HEAD + "IQII")
-_DATA_HEAD_TS: Final = Struct(_HEAD + "IIQII")
+# flags and P_Key in one word, DestQP and PSN words. What stands in parentheses depends on the packet's length alone,
+# and of data packets the first two words of the BTH on length and opcode. Neighbouring fields are packed as one, since
+# each argument costs as much as three additions, and what stays the same from packet to packet is packed as bytes.
+_HEAD: Final = ">I20s16sI36sH"
+_CONTROL_HEAD: Final = Struct(_HEAD + "6sIII")
+# (METH), (VA), (rest of RETH); the same with TSETH before the VA. What stands in parentheses is one field.
+_DATA_HEAD: Final = Struct(_HEAD + "14sI4sQ8s")
+_DATA_HEAD_TS: Final = Struct(_HEAD + "14sI4sIQ8s")
+_WORDS: Final = Struct(">II")
 # Flags and ACK PSN offset; entropy; both contexts; cack; mpr and SACK offset; bitmap; time stamp and count; the rest.
 _SACK: Final = Struct(">IIIIIQII")
 _NACK: Final = Struct(">HBBIHHIBBH")
@@ -100,7 +103,10 @@ class _Frame:
 class DataTemplate(_Frame):
     """WRITE packets of one QP to one peer."""
 
-    __slots__ = ("_length", "_new", "_of_length", "_qp", "_retx", "_ts")
+    __slots__ = (
+        "_dma_len", "_meth", "_msn", "_new", "_of_kind", "_opcode", "_qp", "_r_key", "_region", "_retx", "_rqmsn",
+        "_size", "_ts",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -124,13 +130,16 @@ class DataTemplate(_Frame):
             options.p_key if p_key is None else p_key,
             options,
         )
-        self._qp: Any = dest_qp  # an object, as `pack` takes it
+        self._qp = dest_qp
         self._ts = ts
         new, retx = (dscp.trimmable, dscp.trimmable_retx) if trimmable else (dscp.no_trim, dscp.no_trim)
         self._new = _VERSION | traffic_class(new, ecn) << 20
         self._retx = _VERSION | traffic_class(retx, ecn) << 20
-        self._length = -1
-        self._of_length: _Parts = (b"", b"", b"", 0)
+        # What the packet before had, and what followed from it: most packets have the same.
+        self._opcode = self._size = -1
+        self._of_kind: _Parts = (b"", b"", b"", 0)
+        self._msn = self._rqmsn = self._r_key = self._dma_len = -1
+        self._meth = self._region = b""
 
     def build(
         self,
@@ -156,42 +165,52 @@ class DataTemplate(_Frame):
         the opcodes that carry one. `payload` is read, not kept.
         """
         size = len(payload)
-        padding = -size & 3
-        length = _DATA_OVERHEAD + size + padding
+        if size != self._size or opcode != self._opcode:
+            self._begin_kind(opcode, size)
+        if msn != self._msn or rqmsn != self._rqmsn or r_key != self._r_key or dma_len != self._dma_len:
+            self._begin_message(msn, rqmsn, r_key, dma_len)
         psn |= (a << 31) | (rtx << 29)
-        if imm is not None:
-            length += IMM_SIZE
         # MRC 1.0 7.5.5: the striping of `mrcfabric.wire.entropy`, written out.
         if self._swap:
             label, sport = ev & 0xFFFF, ev >> 16
         else:
             label, sport = ev >> 16, ev & 0xFFFF
         word: Any = (self._retx if rtx else self._new) | label
-        if self._ts:
-            length += TSETH_SIZE
-        if length != self._length:
-            self._length = length
-            self._of_length = self._parts(length)
-        outer, inner, udp, state = self._of_length
-        bth = opcode << 24 | padding << 20 | self._p_key
+        outer, inner, udp, state = self._of_kind
         if self._ts:
             head = _pack_data_ts(
-                word, outer, outer_da, word, inner, sport, udp, bth, self._qp, psn | 0x10000000,
-                rqmsn << 16 | msn, timestamp << 16 | FTYPE, va, r_key, dma_len,
+                word, outer, outer_da, word, inner, sport, udp, psn | 0x10000000,
+                self._meth, timestamp << 16 | FTYPE, va, self._region,
             )  # fmt: skip
         else:
-            head = _pack_data(
-                word, outer, outer_da, word, inner, sport, udp, bth, self._qp, psn,
-                rqmsn << 16 | msn, va, r_key, dma_len,
-            )  # fmt: skip
+            head = _pack_data(word, outer, outer_da, word, inner, sport, udp, psn, self._meth, va, self._region)
         if imm is not None:
             head += imm.to_bytes(4, "big")
         crc: int = _crc32(payload, _crc32(head[UDP_OFFSET:], state))
-        if padding:
-            pad = _PADDING[padding]
+        if size & 3:
+            pad = _PADDING[-size & 3]
             crc = _crc32(pad, crc)
             return bytearray().join((head, payload, pad, crc.to_bytes(4, "little")))
         return bytearray().join((head, payload, crc.to_bytes(4, "little")))
+
+    def _begin_kind(self, opcode: int, size: int) -> None:
+        """From now on packets have this opcode and payload size."""
+        self._opcode, self._size = opcode, size
+        padding = -size & 3
+        length = _DATA_OVERHEAD + size + padding
+        if opcode in IMM_OPCODES:
+            length += IMM_SIZE
+        if self._ts:
+            length += TSETH_SIZE
+        outer, inner, udp, state = self._parts(length)
+        bth = _WORDS.pack(opcode << 24 | padding << 20 | self._p_key, self._qp)
+        self._of_kind = outer, inner, udp + bth, state
+
+    def _begin_message(self, msn: int, rqmsn: int, r_key: int, dma_len: int) -> None:
+        """From now on packets are of the message with these numbers."""
+        self._msn, self._rqmsn, self._r_key, self._dma_len = msn, rqmsn, r_key, dma_len
+        self._meth = (rqmsn << 16 | msn).to_bytes(4, "big")
+        self._region = _WORDS.pack(r_key, dma_len)
 
 
 class ControlTemplate(_Frame):

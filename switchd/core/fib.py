@@ -11,7 +11,7 @@ RFC 9800 4.1.1 (NEXT-C-SID), RFC 8986 4.1.
 from collections import Counter
 from collections.abc import Mapping
 from struct import Struct
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from mrcfabric.egress import CONTROL, DATA, TRIMMED
 from mrcfabric.egress_queues import EgressQueues
@@ -19,13 +19,13 @@ from mrcfabric.node import Transmit
 from mrcfabric.units import Buffer, Instant
 from mrcfabric.wire.dscp import DSCP_MAX
 from mrcfabric.wire.layout import HOP_LIMIT_OFFSET, IPV6_SIZE
-from mrcfabric.wire.usid import ACTIVE_OFFSET, BLOCK_OFFSET, NEXT_OFFSET, USID_BITS, build
+from mrcfabric.wire.usid import ACTIVE_OFFSET, BLOCK_OFFSET, END, NEXT_OFFSET, USID_BITS, build
 from switchd.core.settings import SwitchConfig
 
 # Read of a packet: version, DSCP and more in 16 bits; hop limit; block, active and next uSID as one key; the rest.
 LOOK: Final = Struct(f">H{HOP_LIMIT_OFFSET - 2}xB{BLOCK_OFFSET - HOP_LIMIT_OFFSET - 1}xQ8s")
 # The container after the shift, written from the active uSID on: next uSID, the rest, end marker.
-SHIFTED: Final = Struct(">H8sH")
+SHIFTED: Final = Struct(">2s8s2s")
 SHIFTED_OFFSET: Final = ACTIVE_OFFSET
 _KEY_BYTES: Final = NEXT_OFFSET + USID_BITS // 8 - BLOCK_OFFSET
 assert _KEY_BYTES == 8, "block, active and next uSID fill one word"
@@ -43,6 +43,14 @@ _NETWORK_CONTROL: Final = 6 << 3
 def route_key(block: int, usid: int, next_usid: int) -> int:
     """The key that `LOOK` reads from a packet at this switch that goes to `next_usid`."""
     return int.from_bytes(build(block, (usid, next_usid))[:_KEY_BYTES], "big")
+
+
+def usid_bytes(usid: int) -> bytes:
+    """A uSID as it stands in a container: `SHIFTED` writes bytes faster than integers."""
+    return usid.to_bytes(USID_BITS // 8, "big")
+
+
+END_BYTES: Final = usid_bytes(END)
 
 
 class CountedRoute:
@@ -86,12 +94,9 @@ def doors(config: SwitchConfig, egress: tuple[EgressQueues, ...]) -> dict[int, D
     }
 
 
-def routes(config: SwitchConfig, by_usid: Mapping[int, Door]) -> dict[int, tuple[Door, Any]]:
-    """Key -> (door, next uSID), for every packet this switch can forward in one step.
-
-    The uSID stays an object, because it goes as it is into `SHIFTED`.
-    """
-    return {route_key(config.block, config.usid, usid): (by_usid[usid], usid) for usid in config.fib}
+def routes(config: SwitchConfig, by_usid: Mapping[int, Door]) -> dict[int, tuple[Door, bytes]]:
+    """Key -> (door, next uSID as `SHIFTED` takes it), for every packet this switch can forward in one step."""
+    return {route_key(config.block, config.usid, usid): (by_usid[usid], usid_bytes(usid)) for usid in config.fib}
 
 
 def usid_counters(by_usid: Mapping[int, Door]) -> dict[int, dict[str, int]]:

@@ -22,7 +22,6 @@ from mrcfabric.rng import Rng
 from mrcfabric.units import NEVER, Buffer, Instant
 from mrcfabric.wire.layout import HOP_LIMIT_OFFSET, IPV6_SIZE
 from mrcfabric.wire.link import ControlFrame
-from mrcfabric.wire.usid import END
 from mrcfabric.witness import Witness
 from switchd.core.commands import (
     ClearImpairments,
@@ -42,6 +41,7 @@ from switchd.core.endpoint import settle
 from switchd.core.events import CommandDone, SwitchEvent
 from switchd.core.fib import (
     CLASS_SHIFT,
+    END_BYTES,
     HEADS,
     LOOK,
     NO_CLASS,
@@ -118,7 +118,7 @@ class Switch:
                     continue
                 packet[HOP_LIMIT_OFFSET] = hop_limit - 1
                 # RFC 9800 4.1.1
-                shifted(packet, SHIFTED_OFFSET, next_usid, rest, END)
+                shifted(packet, SHIFTED_OFFSET, next_usid, rest, END_BYTES)
             except (KeyError, TypeError, struct.error):
                 # Not for this switch in one step, too short, no IPv6, or not writable.
                 self._take_apart(at_ns, packet, out)

@@ -11,10 +11,9 @@ from typing import Any, Final
 
 from mrcfabric.units import NEVER, Buffer, Instant
 from mrcfabric.wire.layout import HOP_LIMIT_OFFSET, IPV6_SIZE
-from mrcfabric.wire.usid import END
 from switchd.core.endpoint import settle
 from switchd.core.events import EcmpMember
-from switchd.core.fib import LOOK, SHIFTED, SHIFTED_OFFSET, route_key
+from switchd.core.fib import END_BYTES, LOOK, SHIFTED, SHIFTED_OFFSET, route_key, usid_bytes
 from switchd.core.settings import SwitchConfig
 
 _VERSION: Final = 6
@@ -49,7 +48,7 @@ class UsidForwarding:
         else:
             try:
                 packet[HOP_LIMIT_OFFSET] = hop_limit - 1
-                SHIFTED.pack_into(packet, SHIFTED_OFFSET, usid, rest, END)
+                SHIFTED.pack_into(packet, SHIFTED_OFFSET, usid_bytes(usid), rest, END_BYTES)
             except (TypeError, struct.error):
                 return self.route(at_ns, in_port, bytes(packet))
         self._packets[usid] += 1

@@ -10,9 +10,10 @@ from mrcfabric.egress import CONTROL, DATA, TRIMMED, Egress
 from mrcfabric.egress_config import EgressConfig
 from mrcfabric.rng import Rng
 from mrcfabric.wire.dscp import Dscp, traffic_class
-from mrcfabric.wire.usid import CONTAINER_IN_PACKET, END, build, shift
+from mrcfabric.wire.usid import CONTAINER_IN_PACKET, build, shift
 from switchd.core.fib import (
     CLASS_SHIFT,
+    END_BYTES,
     LOOK,
     SHIFTED,
     SHIFTED_OFFSET,
@@ -20,6 +21,7 @@ from switchd.core.fib import (
     doors,
     route_key,
     routes,
+    usid_bytes,
     usid_counters,
 )
 from switchd.core.settings import SwitchConfig
@@ -42,7 +44,7 @@ def test_a_look_and_a_shift_agree_with_the_container(block, usids, hop_limit):
     packet = bytearray(b"\x60" + bytes(6) + bytes([hop_limit]) + bytes(16) + container + b"payload")
     _, seen, key, rest = LOOK.unpack_from(packet)
     assert (seen, key) == (hop_limit, route_key(block, usids[0], usids[1]))
-    SHIFTED.pack_into(packet, SHIFTED_OFFSET, usids[1], rest, END)
+    SHIFTED.pack_into(packet, SHIFTED_OFFSET, usid_bytes(usids[1]), rest, END_BYTES)
     assert packet[CONTAINER_IN_PACKET] == shift(container)
     assert packet[40:] == b"payload"
 
@@ -50,7 +52,10 @@ def test_a_look_and_a_shift_agree_with_the_container(block, usids, hop_limit):
 def test_a_route_names_port_and_next_usid():
     egress = ports()
     found = routes(CONFIG, doors(CONFIG, egress))
-    assert found == {route_key(BLOCK, 7, 8): (egress[1], 8), route_key(BLOCK, 7, 9): (egress[0], 9)}
+    assert found == {
+        route_key(BLOCK, 7, 8): (egress[1], usid_bytes(8)),
+        route_key(BLOCK, 7, 9): (egress[0], usid_bytes(9)),
+    }
 
 
 def test_entries_that_share_a_port_count_one_by_one():
