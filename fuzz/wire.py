@@ -19,7 +19,7 @@ from mrcfabric.wire.dscp import Dscp, dscp_of
 from mrcfabric.wire.endpoint_headers import Eeth, EethLow, EethTop, Erth, Peth, eeth_class
 from mrcfabric.wire.entropy import EvOrder, ev_from_wire
 from mrcfabric.wire.header import Header
-from mrcfabric.wire.icrc import icrc_ok
+from mrcfabric.wire.icrc import icrc_in_view_ok, icrc_ok
 from mrcfabric.wire.ipv6 import Ipv6, Srh, Udp
 from mrcfabric.wire.layout import (
     ACKNOWLEDGE,
@@ -29,6 +29,7 @@ from mrcfabric.wire.layout import (
     EXTENSION_OFFSET,
     FLAG_TS,
     IMM_OPCODES,
+    INNER_OFFSET,
     IPV6_SIZE,
     NACK,
     NEXT_HEADER_IPV6,
@@ -79,7 +80,7 @@ def peek(data: bytes) -> None:
     options, _, raw = _packet_of(data)
     trimmed = len(raw) > 1 and bool(_DSCP.trimmed_table()[dscp_of(raw)])
     full, full_reason = dissect(raw, trimmed_ok=trimmed, options=options)
-    reason, _, opcode, flags, qp, psn, ev, start, size, source = fastpath.peeker(_DSCP, options=options)(raw)
+    reason, _, opcode, flags, qp, psn, ev, start, size, source, state = fastpath.peeker(_DSCP, options=options)(raw)
     if full.find(Srh) is None:
         assert (reason is None) == (full_reason is None), f"fast path says {reason}, complete parser {full_reason}"
     if reason is not None:
@@ -92,7 +93,7 @@ def peek(data: bytes) -> None:
     assert -1 <= size <= len(raw)
     assert (size == -1) == trimmed
     if size >= 0:
-        assert icrc_ok(raw) == full.icrc_good
+        assert icrc_ok(raw) == icrc_in_view_ok(memoryview(raw), INNER_OFFSET, state) == full.icrc_good
     read_fields(full, raw, opcode, flags, start, options)
 
 

@@ -242,7 +242,7 @@ class PacketReader:
 
 
 def _described(packet: Buffer, peeked: Peeked, destination: bytes, kind: str) -> About:
-    _, traffic_class, _, flags, qpn, psn, ev, _, _, source = peeked
+    _, traffic_class, _, flags, qpn, psn, ev, _, _, source, _ = peeked
     # A trimmed packet keeps only its headers up to the BTH. Acknowledgements differ in what follows the BTH.
     end = EXTENSION_OFFSET if kind in ("data", "trimmed") else len(packet)
     return {

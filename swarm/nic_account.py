@@ -81,7 +81,7 @@ class NicAccount:
 
     def offered(self, port: int, packet: bytearray) -> tuple[int, int, int, int, int]:
         """A packet goes into a port's queue; returns (opcode, flags, QP number, PSN, EV) for others to look at."""
-        _, _, opcode, flags, qpn, psn, ev, _, size, _ = self._peek(plain(packet))
+        _, _, opcode, flags, qpn, psn, ev, _, size, *_ = self._peek(plain(packet))
         self._offered[port] += 1
         if qpn == ENDPOINT_QP and opcode <= WRITE_ONLY_IMM:
             self._own_probes += 1
@@ -107,7 +107,7 @@ class NicAccount:
                     if parse(packet) is not None:
                         self._pauses.append(port)
                     continue
-                reason, _, _, _, qpn, _, _, _, size, _ = self._peek_own(plain(packet))
+                reason, _, _, _, qpn, _, _, _, size, *_ = self._peek_own(plain(packet))
                 # A trimmed one has no ICRC to be wrong.
                 if reason is None and qpn == ENDPOINT_QP and (size < 0 or icrc_ok(plain(packet))):
                     self._pending.append(port)

@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 from mrcfabric.units import Buffer
 from mrcfabric.wire.dscp import Dscp
+from mrcfabric.wire.icrc import sum_start
 from mrcfabric.wire.layout import (
     CONTROL_EXTENSION,
     EXTENSION_OFFSET,
@@ -56,19 +57,19 @@ PEEK_REASONS: Final = (
     LINK_CONTROL,
 )
 
-Peeked: TypeAlias = tuple[str | None, int, int, int, int, int, int, int, int, bytes]
-"""(reason, traffic class, opcode, flags, DestQP, PSN, EV, payload start, payload size, inner source address).
+Peeked: TypeAlias = tuple[str | None, int, int, int, int, int, int, int, int, bytes, int]
+"""(reason, traffic class, opcode, flags, DestQP, PSN, EV, payload start, payload size, inner source, start of the sum).
 
 `reason` None: the packet is well formed, all headers of its opcode are there. `flags` is the byte with FLAG_A, FLAG_RTX
 and FLAG_TS. Payload size is -1 for a trimmed packet: it has no payload worth reading and no ICRC. The ICRC of the
-others is not checked here: `mrcfabric.wire.icrc.icrc_ok`.
+others is not checked here: `mrcfabric.wire.icrc.icrc_in_view_ok` takes the start of the sum.
 """
 Peek: TypeAlias = Callable[[Buffer], Peeked]
 
 # Outer: word 0; payload length, next header and hop limit in one word. Inner: the same, source, destination. UDP: both
-# ports in one word, length. BTH: opcode, flags and P_Key in one word, DestQP word, PSN word. A field that is unpacked
-# costs an integer object, which shifts in compiled code do not.
-_PEEK: Final = Struct(">II32xII16s16sIH2xIII")
+# ports in one word, length and checksum in one word. BTH: opcode, flags and P_Key in one word, DestQP word, PSN word. A
+# field that is unpacked costs an integer object, which shifts in compiled code do not.
+_PEEK: Final = Struct(">II32xII16s16sIIIII")
 _DATA: Final = Struct(">IQII")
 _DATA_TS: Final = Struct(">IIQII")
 _IMM: Final = Struct(">I")
@@ -90,7 +91,7 @@ _IS_CONTROL: Final = bytes(opcode in CONTROL_EXTENSION for opcode in range(256))
 
 
 def _malformed(reason: str) -> Peeked:
-    return (reason, 0, 0, 0, 0, 0, 0, 0, 0, b"")
+    return (reason, 0, 0, 0, 0, 0, 0, 0, 0, b"", 0)
 
 
 _MALFORMED: Final = {reason: _malformed(reason) for reason in PEEK_REASONS}
@@ -158,14 +159,14 @@ class Peeker:
         source: bytes
         destination: bytes
         ports: int
-        udp_length: int
+        udp: int
         bth: int
         qp: int
         psn: int
-        word0, after0, word1, after1, source, destination, ports, udp_length, bth, qp, psn = _peek(packet)
+        word0, after0, word1, after1, source, destination, ports, udp, bth, qp, psn = _peek(packet)
         next0, next1 = after0 >> 8 & 0xFF, after1 >> 8 & 0xFF
         sport, dport = ports >> 16, ports & 0xFFFF
-        length0 = after0 >> 16
+        length0, udp_length = after0 >> 16, udp >> 16
         if (
             word0 >> 28 != 6
             or next0 != NEXT_HEADER_IPV6
@@ -200,7 +201,8 @@ class Peeker:
                 return _MALFORMED[FOREIGN_PARTITION]
         # MRC 1.0 7.5.5: the striping of `mrcfabric.wire.entropy`, written out.
         ev = sport << 16 | word1 & 0xFFFF if self._swapped else (word1 & 0xFFFF) << 16 | sport
-        return (None, traffic_class, opcode, psn >> 24, qp & 0xFFFFFF, psn & 0xFFFFFF, ev, start, size, source)
+        state = sum_start(word1, after1 & 0xFF, udp & 0xFFFF, qp >> 24)
+        return (None, traffic_class, opcode, psn >> 24, qp & 0xFFFFFF, psn & 0xFFFFFF, ev, start, size, source, state)
 
 
 def peeker(dscp: Dscp, address: bytes | None = None, options: WireOptions = DEFAULT_OPTIONS) -> Peek:
@@ -241,14 +243,17 @@ def read_aeth(packet: Buffer) -> tuple[int, int]:
     return word >> 24, word & 0xFFFFFF
 
 
-def read_sack(
-    packet: Buffer,
-) -> tuple[int, int, int, int, int, int, int, int, int, int, int, int, int]:
-    """(m, pr, ack_psn_offset, entropy, cack_psn, mpr, sack_offset, bitmap, tx_timestamp, ooo_count, restore_cwnd,
-    rcv_cwnd_pen, rcvd_bytes) of a SACK; rcvd_bytes in units of 256 bytes, mpr in units of 128 PSNs.
+SackFields: TypeAlias = tuple[int, int, int, int, int, int, int, int, int, int, int, int, int]
+"""(m, pr, ack_psn_offset, entropy, cack_psn, mpr, sack_offset, bitmap, tx_timestamp, ooo_count, restore_cwnd,
+rcv_cwnd_pen, rcvd_bytes): rcvd_bytes in units of 256 bytes, mpr in units of 128 PSNs.
 
-    With pr = 1 `ack_psn_offset` is the probe id: as 16 bits without sign, `& 0xFFFF`.
-    """
+With pr = 1 `ack_psn_offset` is the probe id: as 16 bits without sign, `& 0xFFFF`. The length is given, so that compiled
+code hands on integers and no tuple.
+"""
+
+
+def read_sack(packet: Buffer) -> SackFields:
+    """The fields of a SACK."""
     word: int
     ack_offset: int
     entropy: int

@@ -102,31 +102,44 @@ _START: Final = LRH_STATE ^ start_change(40, ZEROS_FROM_UDP)
 _VERSION: Final = 6
 
 
+def sum_start(word: int, hop_limit: int, checksum: int, fifth: int) -> int:
+    """Where the ICRC of a packet with these fields starts, summed over the bytes as they are; -1: it cannot be so.
+
+    They are the first word and the hop limit of the IPv6 header between the NICs, the UDP checksum and the BTH's fifth
+    byte. Whoever has read them need not have them read again.
+    """
+    if checksum | fifth or word >> 28 != _VERSION:
+        return -1
+    return (
+        _START ^ _WORD_0[word >> 24] ^ _WORD_1[word >> 16 & 0xFF] ^ _WORD_2[word >> 8 & 0xFF] ^ _WORD_3[word & 0xFF]
+        ^ _HOP_LIMIT[hop_limit]
+    )  # fmt: skip
+
+
 def icrc_ok(packet: Buffer) -> bool:
     """Whether the last four bytes of a packet are its ICRC; the packet has at least 104 bytes."""
-    return icrc_in_view_ok(memoryview(packet), MASKED_START)
+    return icrc_from_ok(packet, MASKED_START)
 
 
-def icrc_in_view_ok(packet: memoryview, start: int) -> bool:
-    """`icrc_from_ok` for whoever has a view of the packet already: to make one takes as long as the sum of 1 KiB."""
+def icrc_from_ok(packet: Buffer, start: int) -> bool:
+    """Whether the last four bytes of a packet are its ICRC; `start` as in `icrc_from`."""
     word: int
     hop_limit: int
     checksum: int
     fifth: int
     word, hop_limit, checksum, fifth = _varying(packet, start)
-    if checksum | fifth or word >> 28 != _VERSION:
+    return icrc_in_view_ok(memoryview(packet), start, sum_start(word, hop_limit, checksum, fifth))
+
+
+def icrc_in_view_ok(packet: memoryview, start: int, state: int) -> bool:
+    """The same for whoever has a view of the packet, which takes as long to make as the sum of 1 KiB.
+
+    `state` is its `sum_start`.
+    """
+    if state < 0:
         return _masked_ok(packet, start)
-    state: int = (
-        _START ^ _WORD_0[word >> 24] ^ _WORD_1[word >> 16 & 0xFF] ^ _WORD_2[word >> 8 & 0xFF] ^ _WORD_3[word & 0xFF]
-        ^ _HOP_LIMIT[hop_limit]
-    )  # fmt: skip
     found: int = _crc32(packet[start:] if start else packet, state)
     return found == RESIDUE
-
-
-def icrc_from_ok(packet: Buffer, start: int) -> bool:
-    """Whether the last four bytes of a packet are its ICRC; `start` as in `icrc_from`."""
-    return icrc_in_view_ok(memoryview(packet), start)
 
 
 def _masked_ok(packet: memoryview, start: int) -> bool:

@@ -294,7 +294,7 @@ class Wire:
     def _pass(self, at_ns: Instant, port: int, packet: Buffer) -> None:
         direction = AB if port < self.planes else BA
         plane = port if direction == AB else port - self.planes
-        fault, _, opcode, flags, _, psn, ev, start, size, _ = self._peek(packet)
+        fault, _, opcode, flags, _, psn, ev, start, size, *_ = self._peek(packet)
         assert fault is None, f"a {fault} packet came out of a core"
         number = (psn - self.first_psn[direction]) & PSN_MASK if opcode in DATA_OPCODES else -1
         seen = Seen(at_ns, direction, plane, opcode, psn, number, flags, ev, start, size, packet)

@@ -9,6 +9,7 @@ from functools import partial
 
 from mrcfabric.rng import Rng
 from mrcfabric.units import Instant
+from mrcfabric.wire.fastpath import SackFields
 from mrcfabric.wire.layout import (
     M_ALWAYS_SKIP,
     M_SKIP_ONCE,
@@ -166,7 +167,7 @@ class Link(QpLink):
         self.requestor.post(now, work, region, view)
         self._board.scheduler.wake(self)
 
-    def on_sack(self, now: Instant, sack: tuple[int, ...], rtx: bool = False, port: int = -1) -> bool:
+    def on_sack(self, now: Instant, sack: SackFields, rtx: bool = False, port: int = -1) -> bool:
         """Take a SACK as `read_sack` returns it; `rtx`: a retransmission caused it. False: nonsense, dropped."""
         m, pr, ack_offset, entropy, cack, mpr, sack_offset, bitmap, stamp, ooo_count, restore, penalty, received = sack
         marked = m == M_SKIP_ONCE

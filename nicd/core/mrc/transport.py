@@ -165,14 +165,14 @@ class MrcTransport(Transport):
     def receive(self, now: Instant, port: int, packet: Buffer) -> str:
         """Check a packet from a port and hand it to its QP or peer. Returns what became of it, see `onchip.Receive`."""
         stats = self.mrc_board.stats
-        reason, traffic_class, opcode, flags, dest_qp, psn, ev, start, size, source = self._peeker.peek(packet)
+        reason, traffic_class, opcode, flags, dest_qp, psn, ev, start, size, source, state = self._peeker.peek(packet)
         if reason is not None:
             return self._receive_odd(now, port, packet, reason)
         if not self.mrc_board.ports.carrier >> port & 1:
             return stats.drop("no_carrier")
         view = _view(packet)
         # A trimmed packet has no ICRC.
-        if size >= 0 and not icrc_in_view_ok(view, INNER_OFFSET):
+        if size >= 0 and not icrc_in_view_ok(view, INNER_OFFSET, state):
             return stats.drop("icrc")
         if dest_qp == ENDPOINT_QP:
             if opcode == WRITE_ONLY:

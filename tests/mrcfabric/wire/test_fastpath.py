@@ -22,7 +22,7 @@ TRIMMED = Dscp().trimmed
 
 def test_a_data_packet_read_field_by_field() -> None:
     packet = memoryview(golden_packets()["write"])
-    assert peek(packet) == (None, 0x12, 0xCB, FLAG_A | FLAG_TS, 0xABC, 0x102, golden.EV, 128, 5, golden.SOURCE)
+    assert peek(packet)[:10] == (None, 0x12, 0xCB, FLAG_A | FLAG_TS, 0xABC, 0x102, golden.EV, 128, 5, golden.SOURCE)
     assert fastpath.read_data_ts(packet) == (3, 7, 0x1234, 1, 0x10000FFE, 0xDEADBEEF, 5)
     assert fastpath.read_imm(packet, 128) == 0xCAFEF00D
     assert packet[128:133] == b"hello"
@@ -69,7 +69,7 @@ def test_a_trimmed_packet_is_good_while_its_headers_are_there(name: str) -> None
     start = peek(packet)[7]
     set_dscp(packet, TRIMMED)
     for size in range(len(packet) + 1):
-        reason, *_, payload_size, _source = peek(memoryview(packet)[:size])
+        reason, *_, payload_size, _source, _state = peek(memoryview(packet)[:size])
         assert (reason, payload_size) == ((None, -1) if size >= start else (fastpath.TRUNCATED, 0))
 
 

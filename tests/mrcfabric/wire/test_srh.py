@@ -84,6 +84,6 @@ def test_what_a_trim_leaves_is_read_as_trimmed() -> None:
     cut = trim(data(srh.outer_with(golden.CONTAINER, golden.CONTAINER), bytes(1000)), 256, DSCP.trimmed)
     stripped = srh.strip(cut)
     assert stripped is not None
-    reason, traffic_class, opcode, _, qp, psn, ev, _, size, _ = peeker(DSCP)(stripped)
+    reason, traffic_class, opcode, _, qp, psn, ev, _, size, *_ = peeker(DSCP)(stripped)
     assert (reason, opcode, qp, psn, ev, size) == (None, WRITE_ONLY, 77, 5, 0x12345678, -1)
     assert traffic_class >> 2 == DSCP.trimmed

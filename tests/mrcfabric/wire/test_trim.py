@@ -20,7 +20,7 @@ def test_a_trimmed_packet_still_says_what_it_was(trim_bytes: int) -> None:
     assert len(cut) == trim_bytes
     assert cut[2:] == before[2:trim_bytes]
     assert (dscp_of(cut), ecn_of(cut)) == (12, CE)
-    reason, _, opcode, _, qp, psn, ev, _, size, source = peeker(Dscp())(cut)
+    reason, _, opcode, _, qp, psn, ev, _, size, source, _ = peeker(Dscp())(cut)
     assert (reason, opcode, qp, psn, ev, size, source) == (None, 0xC9, golden.QP, 5, golden.EV, -1, golden.SOURCE)
 
 

@@ -49,11 +49,11 @@ def test_a_sack_for_packets_never_sent_is_nonsense() -> None:
 def test_what_a_nack_says_about_its_ev(reason: int, state: EvState, cause: str) -> None:
     bench = Bench()
     bench.post(0, 100)
-    ((*_, psn, ev, _, _, _),) = bench.pump(0)
+    ((*_, psn, ev, _, _, _, _),) = bench.pump(0)
     index = bench.link.profile.index_of[ev]
     bench.link.on_nack(10, reason, ev, psn)
     assert bench.link.profile.states[index] == state
-    ((*_, again_psn, again_ev, _, _, _),) = bench.pump(10_000)
+    ((*_, again_psn, again_ev, _, _, _, _),) = bench.pump(10_000)
     assert again_psn == psn
     assert again_ev != ev
     assert bench.board.stats.retransmits[cause] == 1

@@ -96,7 +96,7 @@ def test_it_stays_on_its_plane_where_that_lives_or_nothing_else_can_be_sent(why:
 def test_a_nack_counts_for_the_transmission_that_it_names_alone() -> None:
     bench = Bench()
     bench.post(0, 100)
-    ((*_, psn, ev, _, _, _),) = bench.pump(0)
+    ((*_, psn, ev, _, _, _, _),) = bench.pump(0)
     recovery = bench.link.requestor.recovery
     for _ in range(2):
         recovery.on_nack(10, psn, "nack", None, ev)
@@ -110,7 +110,7 @@ def test_a_nack_counts_for_the_transmission_that_it_names_alone() -> None:
 def test_what_was_out_on_a_plane_that_went_down_is_given_up_after_a_grace_and_no_ev_is_accused() -> None:
     bench = Bench()
     bench.post(0, 100)
-    ((*_, ev, _, _, _),) = bench.pump(0)
+    ((*_, ev, _, _, _, _),) = bench.pump(0)
     link = bench.link
     link.plane_down(100, link.profile.plane[link.profile.index_of[ev]])
     bench.fire(100 + bench.board.settings.port_down_grace_ns)
@@ -136,7 +136,7 @@ def test_a_first_question_costs_no_retry() -> None:
     """With a budget of none, silence alone is no reason to give up: the transport ACK may be late."""
     bench = Bench(retry_linear=0, retry_exponential=0)
     bench.post(0, 100)
-    ((*_, psn, _, _, _, _),) = bench.pump(0)
+    ((*_, psn, _, _, _, _, _),) = bench.pump(0)
     # The packet has arrived, the message is not complete: nothing is out any more.
     bench.link.requestor.on_sack(1, psn, None, 1, 0, False)
     tail_ns = bench.board.settings.tail_probe_ns
@@ -167,7 +167,7 @@ def test_trims_use_the_budget_only_beyond_their_allowance(allowed: int) -> None:
     trims, now = 0, 0
     while not bench.told(QpChange) and trims < 100:
         bench.fire(now)
-        for *_, psn, ev, _, _, _ in bench.pump(now):
+        for *_, psn, ev, _, _, _, _ in bench.pump(now):
             recovery.on_nack(now + 1, psn, "trim", EvTrigger.TRIM_LASTHOP, ev)
             trims += 1
         now += 1_000

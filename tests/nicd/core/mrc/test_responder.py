@@ -53,7 +53,7 @@ class Far(Bench):
         return template.build(opcode, psn, msn, rqmsn, va, r_key, length, EV, bytes(16), payload, **fields)  # type: ignore[arg-type]
 
     def receive(self, now: int, packet: bytearray) -> None:
-        _, traffic_class, opcode, flags, _, psn, ev, start, size, _ = self._judge(packet)
+        _, traffic_class, opcode, flags, _, psn, ev, start, size, *_ = self._judge(packet)
         self.link.responder.on_data(now, 0, packet, traffic_class, opcode, flags, psn, ev, start, size)
 
     def answers(self, now: int) -> list[tuple[int, bytearray]]:
