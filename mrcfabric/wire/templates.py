@@ -41,15 +41,15 @@ from mrcfabric.wire.layout import (
 from mrcfabric.wire.options import DEFAULT_OPTIONS, WireOptions
 
 # Outer IPv6: word 0, (payload length, next header, hop limit, source), destination. Inner IPv6: word 0, (payload
-# length, next header, hop limit, both addresses). UDP: source port, (destination port, length, checksum). BTH: opcode,
-# flags and P_Key in one word, DestQP and PSN words. What stands in parentheses depends on the packet's length alone,
-# and of data packets the first two words of the BTH on length and opcode. Neighbouring fields are packed as one, since
-# each argument costs as much as three additions, and what stays the same from packet to packet is packed as bytes.
-_HEAD: Final = ">I20s16sI36sH"
-_CONTROL_HEAD: Final = Struct(_HEAD + "6sIII")
-# (METH), (VA), (rest of RETH); the same with TSETH before the VA. What stands in parentheses is one field.
-_DATA_HEAD: Final = Struct(_HEAD + "14sI4sQ8s")
-_DATA_HEAD_TS: Final = Struct(_HEAD + "14sI4sIQ8s")
+# length, next header, hop limit, both addresses). UDP: source port, (destination port, length, checksum), and with them
+# two words of the BTH, (opcode, flags and P_Key; DestQP); its PSN word. What stands in parentheses depends on opcode
+# and length alone. Neighbouring fields are packed as one, since each argument costs as much as three additions, and
+# what stays the same from packet to packet is packed as bytes.
+_HEAD: Final = ">I20s16sI36sH14sI"
+_CONTROL_HEAD: Final = Struct(_HEAD)
+# METH, VA, the rest of RETH; the same with TSETH before the VA.
+_DATA_HEAD: Final = Struct(_HEAD + "4sQ8s")
+_DATA_HEAD_TS: Final = Struct(_HEAD + "4sIQ8s")
 _WORDS: Final = Struct(">II")
 # Flags and ACK PSN offset; entropy; both contexts; cack; mpr and SACK offset; bitmap; time stamp and count; the rest.
 _SACK: Final = Struct(">IIIIIQII")
@@ -74,7 +74,7 @@ _PADDING: Final = (b"", b"\0", b"\0\0", b"\0\0\0")
 _MASKED_WORD: Final = b"\x6f\xff\xff\xff"
 
 _Parts: TypeAlias = tuple[bytes, bytes, bytes, Any]
-"""The three parts of a head that depend on its length alone, and the ICRC's state before the UDP header (zeros)."""
+"""The three parts of a head that depend on opcode and length alone, and the ICRC's state before the UDP header."""
 
 
 class _Frame:
@@ -92,12 +92,13 @@ class _Frame:
         self._masked = bytes((NEXT_HEADER_UDP, 0xFF)) + addresses
         self._swap = bool(options.ev_order)
 
-    def _parts(self, length: int) -> _Parts:
-        """Those of a packet whose inner IPv6 header has this payload length."""
+    def _parts(self, length: int, bth: int, qp: int) -> _Parts:
+        """Those of a packet whose inner IPv6 header has this payload length, and whose BTH these words."""
         inner = length.to_bytes(2, "big")
         state = _crc32(_MASKED_WORD + inner + self._masked, LRH_STATE) ^ ZEROS_FROM_UDP
         udp = self._dport.to_bytes(2, "big") + inner + b"\0\0"
-        return (length + IPV6_SIZE).to_bytes(2, "big") + self._outer, inner + self._inner, udp, state
+        outer = (length + IPV6_SIZE).to_bytes(2, "big") + self._outer
+        return outer, inner + self._inner, udp + _WORDS.pack(bth, qp), state
 
 
 class DataTemplate(_Frame):
@@ -202,9 +203,7 @@ class DataTemplate(_Frame):
             length += IMM_SIZE
         if self._ts:
             length += TSETH_SIZE
-        outer, inner, udp, state = self._parts(length)
-        bth = _WORDS.pack(opcode << 24 | padding << 20 | self._p_key, self._qp)
-        self._of_kind = outer, inner, udp + bth, state
+        self._of_kind = self._parts(length, opcode << 24 | padding << 20 | self._p_key, self._qp)
 
     def _begin_message(self, msn: int, rqmsn: int, r_key: int, dma_len: int) -> None:
         """From now on packets are of the message with these numbers."""
@@ -216,7 +215,7 @@ class DataTemplate(_Frame):
 class ControlTemplate(_Frame):
     """Packets of one QP to its peer that are not data: acknowledgements, probes and endpoint operations."""
 
-    __slots__ = ("_cc_type", "_contexts", "_control", "_dest", "_eeth_shift", "_of_length", "_probe", "_source")
+    __slots__ = ("_cc_type", "_contexts", "_control", "_dest", "_eeth_shift", "_of_opcode", "_probe", "_source")
 
     def __init__(
         self,
@@ -246,26 +245,24 @@ class ControlTemplate(_Frame):
         self._cc_type = options.nack_cc_type << 4
         self._eeth_shift = options.eeth_op_shift
         self._contexts = (source_qp & 0xFFFF) << 16 | dest_qp & 0xFFFF
-        # One entry per size of extension header, five in all.
-        self._of_length: dict[int, _Parts] = {}
+        # An opcode has extension headers of one size.
+        self._of_opcode: dict[int, _Parts] = {}
 
     def _packet(
         self, word: int, opcode: int, ev: int, outer_da: bytes, qp: int, psn: int, extension: bytes
     ) -> bytearray:
-        length = _CONTROL_OVERHEAD + len(extension)
         # MRC 1.0 7.5.5: the striping of `mrcfabric.wire.entropy`, written out.
         if self._swap:
             label, sport = ev & 0xFFFF, ev >> 16
         else:
             label, sport = ev >> 16, ev & 0xFFFF
         word |= label
-        parts = self._of_length.get(length)
+        parts = self._of_opcode.get(opcode)
         if parts is None:
-            parts = self._of_length[length] = self._parts(length)
+            length = _CONTROL_OVERHEAD + len(extension)
+            parts = self._of_opcode[opcode] = self._parts(length, opcode << 24 | self._p_key, qp)
         outer, inner, udp, state = parts
-        head = _pack_control(
-            word, outer, outer_da, word, inner, sport, udp, opcode << 24 | self._p_key, qp, psn
-        )  # fmt: skip
+        head = _pack_control(word, outer, outer_da, word, inner, sport, udp, psn)
         crc: int = _crc32(extension, _crc32(head[UDP_OFFSET:], state))
         return bytearray().join((head, extension, crc.to_bytes(4, "little")))
 
