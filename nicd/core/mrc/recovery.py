@@ -72,9 +72,9 @@ class Recovery:
     """
 
     __slots__ = (
-        "_asked_ns", "_board", "_budget", "_doubts", "_exhausted", "_first", "_grace_ns", "_heard_ns", "_inflight",
-        "_profile", "_qp", "_quick_ns", "_retry_linear", "_retry_trims", "_strand_ns", "_tail_ns", "_to_send",
-        "_unanswered", "_unfinished", "_windows", "last_sent_ns", "timer",
+        "_asked_ns", "_base_ns", "_board", "_budget", "_doubts", "_exhausted", "_first", "_grace_ns", "_heard_ns",
+        "_inflight", "_profile", "_qp", "_quick_ns", "_retry_linear", "_retry_trims", "_strand_ns", "_tail_ns",
+        "_to_send", "_unanswered", "_unfinished", "_windows", "last_sent_ns", "timer",
     )  # fmt: skip
 
     def __init__(
@@ -101,6 +101,8 @@ class Recovery:
         self._first = windows.cwnd_bytes // settings.mtu_bytes
         """Packets of the first window: the QP sent them before it could know how full queues are."""
         self._tail_ns = settings.tail_probe_ns
+        self._base_ns = settings.base_rtt_ns
+        """An acknowledgement comes no sooner than this after its packet has left."""
         self._quick_ns = settings.base_rtt_ns + settings.base_rtt_ns * 3 // 4
         """A packet that took less time has met no full queue."""
         self._grace_ns = settings.port_down_grace_ns
@@ -196,7 +198,8 @@ class Recovery:
                 cause = "port_down"
             lost[cause] = lost.get(cause, 0) + 1
             # A queue that drops also delays what it lets through. So a plane without delay lost the packet on its path.
-            silent = several and (sent.silences <= _SILENCES if new else not sent.silences and heard_ns < sent.sent_ns)
+            due_ns = sent.sent_ns + self._base_ns
+            silent = several and (sent.silences <= _SILENCES if new else not sent.silences and heard_ns < due_ns)
             full = not down and (silent or self._is_full(sent))
             self._windows.on_loss(now, sent.plane, sent.size, down, full)
             if not full or not self._doubts.spare(sent.ev):
@@ -273,7 +276,7 @@ class Recovery:
         # Silence counts from the last acknowledgement or from the sending of the oldest packet in flight (with none,
         # of the last packet). While others are acknowledged, the packets that overtook it decide whether it is lost.
         since_ns = max(self._heard_ns, self.last_sent_ns if oldest is None else oldest.sent_ns)
-        asked = oldest is not None and self._asked_ns > oldest.sent_ns
+        asked = oldest is not None and self._asked_ns > self.last_sent_ns
         since_ns = max(since_ns, self._asked_ns)
         # With none in flight and more to send there is nothing to ask: windows and ports decide when the next leaves.
         if not asked and oldest is None and self._to_send():
@@ -288,8 +291,10 @@ class Recovery:
             self._asked_ns = since_ns = now
             asked = oldest is not None
             self._qp.ask(now)
-        # One probe per packet in flight; the RTO judges what the probe does not settle.
-        soonest = NEVER if asked else since_ns + wait_ns
+        # One probe for all that is in flight; the search goes on where it has no answer, and the RTO judges.
+        soonest = since_ns + wait_ns
+        if asked and soonest <= now:
+            soonest = NEVER
         if oldest is not None:
             soonest = min(soonest, self._inflight.next_deadline(), self._inflight.next_gap())
         soonest = min(soonest, self._strand_ns)

@@ -203,5 +203,31 @@ def test_silence_on_several_evs_at_once_is_the_receivers() -> None:
 
 
 def test_an_answer_tells_silence_from_a_receiver_that_has_no_room_only_once_a_packet_has_arrived() -> None:
-    assert blamed(crowded_ns=-1, packets=6, heard_ns=5_000) == {}
-    assert blamed(crowded_ns=-1, packets=6, heard_ns=5_000, arrived_ns=0) != {}
+    later_ns = 4_000 + Bench().board.settings.base_rtt_ns
+    assert blamed(crowded_ns=-1, packets=6, heard_ns=later_ns) == {}
+    assert blamed(crowded_ns=-1, packets=6, heard_ns=later_ns, arrived_ns=0) != {}
+
+
+def test_what_was_heard_before_an_acknowledgement_could_come_says_nothing_of_a_packet() -> None:
+    # All acknowledgements are lost from 5 us on: what came until then was for packets before these.
+    assert blamed(crowded_ns=-1, packets=6, heard_ns=5_000, arrived_ns=0) == {}
+
+
+def test_a_second_silence_is_asked_about_too() -> None:
+    """The way back dies after a question was answered and more was sent: nothing in flight has lost anything."""
+    bench = Bench()
+    recovery = bench.link.requestor.recovery
+    bench.post(0, 12 * 4096)
+    bench.pump(0)
+    asked_ns = bench.board.settings.tail_probe_ns
+    bench.fire(asked_ns)
+    assert PROBE in [peeked[2] for peeked in bench.sent(asked_ns)]
+    recovery.heard(asked_ns + 10)
+    for now in range(asked_ns + 20, asked_ns + 2_000, 500):
+        assert PROBE not in [peeked[2] for peeked in bench.pump(now)]
+    recovery.heard(asked_ns + 2_000)
+    again_ns = 2 * asked_ns + 2_000
+    assert again_ns < bench.board.settings.rto_ns
+    bench.fire(again_ns)
+    assert PROBE in [peeked[2] for peeked in bench.sent(again_ns)]
+    assert bench.told(Retransmit) == []
