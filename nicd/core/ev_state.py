@@ -49,6 +49,8 @@ class EvTrigger(IntEnum):
     """The controller bars it."""
     ALLOW = 10
     """The controller lifts the bar."""
+    PATH = 11
+    """Losses of other EVs on its path have shown that the path is dead."""
 
 
 class Rule(NamedTuple):
@@ -73,6 +75,7 @@ _ROWS: Final = {
     # arXiv 2605.04333 section 2: a loss without a trim means a broken path.
     EvTrigger.GAP: ((_B, _B, _B, _D), "MRC 1.0 11.2"),
     EvTrigger.TIMEOUT: ((_B, _B, _B, _D), "MRC 1.0 11.2"),
+    EvTrigger.PATH: ((_B, _B, _B, _D), "arXiv 2605.04333 2"),
     # MRC 1.0 11.2.2: forgiveness needs no probe.
     EvTrigger.SCAN: ((_G, _G, _B, _D), "MRC 1.0 11.2.2"),
     # MRC 1.0 11.2: only probes bring an EV back.

@@ -23,8 +23,8 @@ class PathKnobs:
     evs_reserve: int = 32
     """Inactive EVs per QP that replace bad ones in their own plane; a multiple of the number of planes."""
     ev_min_active: int = 16
-    """With this many active EVs left no further one is marked ASSUMED_BAD, unless three packets in a row were lost on
-    its path and the path of another active EV delivers."""
+    """With this many active EVs left no further one is marked ASSUMED_BAD, unless its path is dead and the path of
+    another active EV delivers."""
     ev_profiles_max: int = 64
     """EV profiles of a NIC, the built-in one included; creating more is refused."""
     profile_evs_max: int = 4096
@@ -41,6 +41,10 @@ class PathKnobs:
     deny_entries_max: int = 65_536
     """Entries of the standing list of barred paths; a further one is refused. Every link of a plane of the largest
     fabric, 512 T0s by 256 T1s, seen from one NIC: 512 and 256 entries per plane would do."""
+    path_dead_losses: int = 3
+    """So many packets lost in a row on one path, by whichever EVs, make it dead: all active EVs that use it become
+    ASSUMED_BAD at once. Where each has to lose a packet of its own, two dead T1s of four cost 4 points of a loaded
+    plane's share at 10 Gb/s and 2 at 25. Where single packets are lost, later ones show that the path lives."""
     skip_ns: int = 0
     """How long an EV stays in SKIP. 0: until the scan reaches it, which takes about one turn."""
     path_shares: bool = True

@@ -118,6 +118,13 @@ _PATHS = (
         _of(NIC, "path_shares", "path_late_ns"),
     ),
     Choice(
+        "When a path is dead, and what that means for the EVs that share it",
+        UNKNOWN,
+        "So many packets of the path were lost in a row, by whichever EVs: all that use it are left at once. The texts "
+        "judge each EV alone; two EVs with one address go over the same links.",
+        _of(NIC, "path_dead_losses"),
+    ),
+    Choice(
         "Reorder threshold before a packet is lost",
         UNKNOWN,
         "So many packets that left later on the same path have arrived: packets of one path stay in order, and a path "

@@ -28,8 +28,6 @@ _SKIP: Final = EvState.SKIP
 _LOSSES: Final = (EvTrigger.GAP, EvTrigger.TIMEOUT)
 _QUEUES: Final = (EvTrigger.ECN, EvTrigger.TRIM)
 """They tell of a queue on the path."""
-_DEAD_MISSES: Final = 3
-"""So many losses in a row make a path dead; where one packet in ten is lost this may happen by chance."""
 _ALIKE: Final = 2
 """Two paths lose packets alike if one has failed at most so many times as often as the other."""
 BY_EV: Final = 1
@@ -44,9 +42,9 @@ class EvProfile:
     """All EVs of one QP, by index: first the active ones as drawn, then the reserve."""
 
     __slots__ = (
-        "_barred", "_events", "_keep", "_min_active", "_on_bad", "_plane_order", "_plane_scan", "_policy", "_qpn",
-        "_rng", "_since_ns", "_stats", "_tally", "_target", "active", "bad_on", "decks", "down_ns", "evs", "filled",
-        "index_of", "on_skip", "outer", "path", "plane", "records", "resends_elsewhere", "states",
+        "_barred", "_dead_losses", "_events", "_keep", "_min_active", "_on_bad", "_plane_order", "_plane_scan",
+        "_policy", "_qpn", "_rng", "_since_ns", "_stats", "_tally", "_target", "active", "bad_on", "decks", "down_ns",
+        "evs", "filled", "index_of", "on_skip", "outer", "path", "plane", "records", "resends_elsewhere", "states",
     )  # fmt: skip
 
     def __init__(
@@ -65,11 +63,13 @@ class EvProfile:
         base_rtt_ns: int = 1,
         forget_ns: int = 1,
         keep_ppt: int = 0,
+        dead_losses: int = 3,
     ) -> None:
         """`on_bad` is called with each EV that enters ASSUMED_BAD: (now, index); `deck` scans the EVs of one plane.
 
         `tally`: numbers of EVs by plane and state, which count these EVs until `leave`. `late_ns`: a marked path that
-        is so much later than another of its plane gets fewer turns (0: none does).
+        is so much later than another of its plane gets fewer turns (0: none does). `dead_losses`: so many losses in a
+        row make a path dead.
         """
         active, reserve = policy.keep(evs.active, evs.reserve, rng)
         entries = active + reserve
@@ -83,6 +83,7 @@ class EvProfile:
         self.on_skip: Callable[[Instant, int], None] | None = None
         """Called with each EV that enters SKIP: (now, index); None: nobody wants to know."""
         self._min_active = evs.min_active
+        self._dead_losses = dead_losses
         self.evs = [entry.ev for entry in entries]
         self.index_of = {ev: index for index, ev in enumerate(self.evs)}
         self.plane = [entry.path.plane for entry in entries]
@@ -149,23 +150,39 @@ class EvProfile:
         ):
             return
         misses = self.records.missed(index, sent_ns) if trigger in _LOSSES else 0
+        if misses >= self._dead_losses:
+            self._leave_path(now, index, trigger, sent_ns)
+            return
         if trigger in _QUEUES:
             self.records.queued(now, index)
         rule = self._policy.judge(state, trigger)
         target = rule.target
         if target == state:
             return
-        if target == EvState.ASSUMED_BAD and self._at_floor(index, misses, sent_ns):
+        if target == EvState.ASSUMED_BAD and self._is_needed(index):
             return
         if trigger in _LOSSES and target == EvState.ASSUMED_BAD:
-            alive = misses < _DEAD_MISSES
-            if alive and self._is_kept(now, index):
+            if self._is_kept(now, index):
                 return
-            common = alive and self._loses_alike(now, index)
+            common = self._loses_alike(now, index)
             self.records.struck(now, index)
             if common:
                 return
         self._enter(now, index, target, trigger, rule.section)
+
+    def _leave_path(self, now: Instant, failed: int, trigger: EvTrigger, sent_ns: Instant) -> None:
+        """The path of this EV is dead: all active EVs that use it leave it. The latest loss on it left at `sent_ns`."""
+        way = self.records.way
+        sharing = [index for index in self.decks[self.plane[failed]].cards if way[index] == way[failed]]
+        for index in dict.fromkeys((failed, *sharing)):
+            cause = trigger if index == failed else EvTrigger.PATH
+            state = EvState(self.states[index])
+            rule = self._policy.judge(state, cause)
+            # With too few active EVs left it must stay, unless another path is known to live.
+            if rule.target == state or (self._is_needed(index) and self.delivered_ns() <= sent_ns):
+                continue
+            self.records.struck(now, index)
+            self._enter(now, index, rule.target, cause, rule.section)
 
     def _enter(self, now: Instant, index: int, target: EvState, trigger: EvTrigger, section: str) -> None:
         """An EV gets another state, with all that follows from it."""
@@ -266,15 +283,9 @@ class EvProfile:
         row[state] += 1
         self.states[index] = state
 
-    def _at_floor(self, index: int, misses: int, sent_ns: Instant) -> bool:
-        """Controller API, ev_min_active: whether the NIC has so few active EVs that this one must stay in use.
-
-        It must stay unless it is dead while another lives. `misses` packets in a row were lost on its path; the latest
-        left at `sent_ns`.
-        """
-        if not self.active[index] or sum(len(deck.cards) for deck in self.decks) > self._min_active:
-            return False
-        return misses < _DEAD_MISSES or self.delivered_ns() <= sent_ns
+    def _is_needed(self, index: int) -> bool:
+        """Controller API, ev_min_active: whether the NIC has so few active EVs that this one must stay in use."""
+        return self.active[index] and sum(len(deck.cards) for deck in self.decks) <= self._min_active
 
     def _is_kept(self, now: Instant, index: int) -> bool:
         """Whether an EV stays in use although it loses packets: the others have no room, or would lose as many.
@@ -285,14 +296,8 @@ class EvProfile:
             return False
         plane = self.plane[index]
         few = len(self.decks[plane].cards) <= self._keep[plane] and self._substitute(index) is None
-        return few or self.is_wanted(now, index)
-
-    def is_wanted(self, now: Instant, index: int) -> bool:
-        """Whether another path in use of its plane had a queue lately: the others have no room for its packets.
-
-        Then to leave a path that still delivers would cost the plane more than the path loses.
-        """
-        return self.records.queues_elsewhere(now, index, self.decks[self.plane[index]].cards)
+        # Had another path in use a queue lately, then to leave this one would cost the plane more than it loses.
+        return few or self.records.queues_elsewhere(now, index, self.decks[plane].cards)
 
     def _loses_alike(self, now: Instant, index: int) -> bool:
         """Whether every other path in use of the plane has failed lately, too, and this one not far more often.

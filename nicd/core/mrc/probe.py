@@ -124,7 +124,7 @@ class Prober:
         watch.answered = True
         watch.successes += 1
         watch.period_ns = self._period_ns
-        if watch.successes >= watch.needed or urgent or self._profile.is_wanted(now, index):
+        if watch.successes >= watch.needed or urgent:
             del self._watched[index]
             trigger = EvTrigger.PROBED_MARKED if m == M_SKIP_ONCE else EvTrigger.PROBED_CLEAR
             self._profile.feedback(now, index, trigger)

@@ -19,6 +19,7 @@ EXPECTED = {
     EvTrigger.PROBED_MARKED: (G, S, S, D),
     EvTrigger.DENY: (D, D, D, D),
     EvTrigger.ALLOW: (G, S, B, G),
+    EvTrigger.PATH: (B, B, B, D),
 }
 
 

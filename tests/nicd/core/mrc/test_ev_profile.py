@@ -35,6 +35,7 @@ class Bench:
         tally: list[list[int]] | None = None,
         keep_ppt: int = 0,
         forget_ns: int = 1,
+        dead_losses: int = 3,
         **knobs: Any,
     ) -> None:
         self.tally = tally
@@ -58,6 +59,7 @@ class Bench:
             tally,
             keep_ppt=keep_ppt,
             forget_ns=forget_ns,
+            dead_losses=dead_losses,
         )
 
     def entry(self, ev: int) -> EvEntry:
@@ -114,6 +116,50 @@ def test_a_dead_path_is_left_whatever_the_others_have() -> None:
         assert profile.states[one] == EvState.GOOD
         bench.lose(one, sent_ns)
     assert profile.states[one] == EvState.ASSUMED_BAD
+
+
+def on_path(profile: EvProfile, plane: int, path: int) -> list[int]:
+    """Active EVs on one path."""
+    return [index for index in profile.decks[plane].cards if profile.path[index] == path]
+
+
+@pytest.mark.spec("arXiv 2605.04333", "2")
+def test_a_dead_path_is_left_with_all_evs_that_use_it() -> None:
+    bench = Bench()
+    profile = bench.profile
+    own, other = on_path(profile, 2, 1), on_path(profile, 2, 3)
+    assert len(own) == 4
+    bench.lose(own[0], 10)
+    bench.lose(own[1], 11)
+    assert bench.bad == own[:2], "two losses in a row may be chance: each costs its own EV"
+    bench.lose(own[2], 12)
+    assert sorted(bench.bad) == sorted(own), "the last EV has lost nothing itself"
+    assert [event.cause for event in bench.events] == ["gap", "gap", "gap", "path"]
+    assert not on_path(profile, 2, 1), "no reserve EV of that path came in"
+    assert all(profile.states[index] == EvState.GOOD for index in other)
+    assert all(len(deck.cards) == 16 for deck in profile.decks[3:])
+
+
+def test_a_path_that_delivers_between_losses_is_not_left_as_dead() -> None:
+    bench = Bench()
+    profile = bench.profile
+    own = on_path(profile, 2, 1)
+    for sent_ns, index in zip((10, 20, 30), own, strict=False):
+        bench.lose(index, sent_ns)
+        profile.records.proved(sent_ns + 5, index)
+    assert bench.bad == own[:3]
+
+
+@pytest.mark.parametrize("losses", [1, 2, 5])
+def test_how_many_losses_make_a_path_dead_is_a_setting(losses: int) -> None:
+    bench = Bench(dead_losses=losses)
+    own = on_path(bench.profile, 0, 0)
+    for number in range(losses - 1):
+        bench.lose(own[0], 10 + number)
+    assert bench.bad == own[: min(1, losses - 1)]
+    # The EV itself has left already: its packets that were on their way tell of the path, too.
+    bench.lose(own[0], 30)
+    assert sorted(bench.bad) == sorted(own)
 
 
 @given(st.integers(1, 255))
@@ -194,12 +240,13 @@ def test_a_dead_path_goes_even_at_the_floor_while_another_delivers() -> None:
     assert bench.bad == [], "for all that is known everything is dead"
     profile.records.proved(15, living)
     bench.lose(dead, 10)
-    assert bench.bad == [dead]
+    gone = [index for index in range(128) if profile.records.way[index] == profile.records.way[dead]]
+    assert bench.bad == gone
     # This path delivers now and then.
     for sent_ns in range(20, 60, 10):
         profile.records.proved(sent_ns + 1, living)
         bench.lose(living, sent_ns)
-    assert bench.bad == [dead]
+    assert bench.bad == gone
 
 
 def test_where_most_paths_of_a_plane_lose_packets_half_of_its_evs_stay() -> None:

@@ -35,6 +35,16 @@ def test_two_answers_in_a_row_bring_it_back() -> None:
     assert made.board.timers.next_ns() == NEVER
 
 
+def test_queues_on_other_paths_make_no_answer_count_for_more() -> None:
+    made = bench()
+    profile = made.link.profile
+    for index in profile.decks[profile.plane[3]].cards:
+        profile.feedback(1, index, EvTrigger.ECN)
+    probes(made, PERIOD)
+    made.link.prober.on_answer(PERIOD + 10, 0, M_NONE)
+    assert profile.states[3] == EvState.ASSUMED_BAD, "a link that flaps may have answered its last probe"
+
+
 @pytest.mark.spec("MRC 1.0", "11.2")
 def test_a_marked_answer_leaves_it_in_skip() -> None:
     made = bench()
