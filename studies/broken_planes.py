@@ -29,6 +29,7 @@ CASES: Final[dict[str, Callable[[Topology], list[Breakage]]]] = {
     "12 us more per link": lambda fabric: [longer(fabric, _last(fabric), 12_000, _ALL)],
     "links lose 5 %": lambda fabric: [lossy(fabric, _last(fabric), 50_000, _ALL)],
     "links lose 1 %": lambda fabric: [lossy(fabric, _last(fabric), 10_000, _ALL)],
+    "links lose 10 %": lambda fabric: [lossy(fabric, _last(fabric), 100_000, _ALL)],
     "links of one T1 lose 5 %": lambda fabric: [lossy(fabric, _last(fabric), 50_000, [0])],
     "two of four T1s dead": lambda fabric: [dead_t1s(_last(fabric), 2)],
     "one T1 dead in one plane, a quarter of the rate in the other": lambda fabric: [
