@@ -121,7 +121,7 @@ def compile_into(package: Path, root: Path = ROOT) -> Manifest:
     paths = compiled()
     digests = {path.as_posix(): digest((root / path).read_bytes()) for path in sources(root, paths)}
     names = [module_name(path) for path in paths]
-    build = "b" + blake2b(json.dumps([digests, names, _SUFFIX, OPTIMIZE]).encode(), digest_size=8).hexdigest()
+    build = "b" + blake2b(json.dumps([digests, names, _SUFFIX, OPTIMIZE, FLAGS]).encode(), digest_size=8).hexdigest()
     before = read_manifest(folder)
     if before is not None and not before.why and before.folder == build and (folder / build).is_dir():
         return before
