@@ -34,6 +34,10 @@ ALL = list(blocks())
 KINDS = {"commands", "scenario", "topology", "hosts", "prometheus", "python", "json"}
 COMMAND_WALL_S = 240.0
 SESSION_WALL_S = 600
+SHOWN = {"mapper": "T0-T1: "}
+"""What tells of a command without an end that it has come as far as it is shown for; of all others it is any output.
+The mapper that has not heard of every link yet, and is interrupted, ends as one that has found a bad link."""
+SHOWN_BYTES_MAX = 1 << 20
 kind_of = functools.cache(Block.kind)
 """A block may have to be read as YAML for it."""
 
@@ -176,7 +180,10 @@ def _carry_out(command: str, folder: Path, *, endless: bool) -> None:
     ):  # fmt: skip
         try:
             if endless:
-                eventually_blocking(lambda: _shown(output, errors) or process.poll() is not None, COMMAND_WALL_S)
+                wanted = next((words for part, words in SHOWN.items() if part in command), "")
+                eventually_blocking(
+                    lambda: _shown(wanted, output, errors) or process.poll() is not None, COMMAND_WALL_S
+                )
                 assert process.poll() is None, f"{command}: ended by itself: {process.returncode}"
                 process.send_signal(signal.SIGINT)
             process.wait(COMMAND_WALL_S)
@@ -188,6 +195,7 @@ def _carry_out(command: str, folder: Path, *, endless: bool) -> None:
     assert "Traceback" not in complained, f"{command}: {complained}"
 
 
-def _shown(*outputs: IO[str]) -> bool:
-    """Whether a command has said anything yet."""
-    return any(os.fstat(output.fileno()).st_size for output in outputs)
+def _shown(wanted: str, *outputs: IO[str]) -> bool:
+    """Whether a command that still writes has shown this by now; "": anything."""
+    found = [os.pread(output.fileno(), SHOWN_BYTES_MAX, 0) for output in outputs]
+    return any(one and wanted.encode() in one for one in found)
