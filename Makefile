@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PACKAGES := $(VENV)/.packages
 
-.PHONY: setup cores demo test pytest pure again test-long test-fast lint bench fuzz compliance tables paper systems scale swarm clean
+.PHONY: setup cores demo test pytest pure again test-long long search long-pure again-long test-fast lint bench fuzz compliance tables paper systems scale swarm clean
 setup: $(STAMP)
 $(STAMP): $(PACKAGES)
 	$(BIN)/python -m tools.cores
@@ -48,10 +48,25 @@ again: setup
 	$(MAKE) pure
 
 # Repetitions, soaks, many seeds, whole clusters: what `make test` shows once, at length; and properties, searched at random.
+# All three parts run, whatever fails in one of them.
 test-long: setup
-	$(BIN)/pytest -n auto --dist worksteal -m "long and not pure"
-	HYPOTHESIS_PROFILE=search $(BIN)/pytest -n auto --dist worksteal -m "hypothesis and not long and not pure"
+	$(MAKE) --jobs=1 --keep-going long search long-pure
+
+# As for PURE: to read the 900 files of all tests takes each worker longer than many of these parts.
+LONG := $(sort $(shell grep -rlE --include='test_*.py' 'mark\.long|corners' tests))
+SEARCHED := $(sort $(shell grep -rl --include='test_*.py' 'hypothesis' tests))
+long: setup
+	$(BIN)/pytest -n auto --dist worksteal -m "long and not pure" $(LONG)
+
+search: setup
+	HYPOTHESIS_PROFILE=search $(BIN)/pytest -n auto --dist worksteal -m "hypothesis and not long and not pure" $(SEARCHED)
+
+long-pure: setup
 	MRCFABRIC_CORES=python $(BIN)/pytest -n auto --dist worksteal -m "long and pure" $(PURE)
+
+# For CI, after `make test-long` has failed. What a search has found is tried again, and fails again.
+again-long: setup
+	HYPOTHESIS_PROFILE=search $(BIN)/python -m tests.support.second_try
 
 test-fast: setup
 	$(BIN)/pytest -n auto --dist worksteal -m "not integration and not slow and not long" -q
