@@ -37,14 +37,14 @@ _MESSAGE_BYTES: Final = 1 << 18
 class Times(NamedTuple):
     """How often something fails, how long it is gone and how long it is back, in base RTTs."""
 
-    count: int
+    failures: int
     gone: int
     back: int
 
     @property
     def rtts(self) -> int:
         """From the first failure to the last return."""
-        return self.count * (self.gone + self.back) - self.back
+        return self.failures * (self.gone + self.back) - self.back
 
 
 CASES: Final = {
@@ -116,7 +116,12 @@ def measure(asked: tuple[str, int, int], planes: int, nic: Mapping[str, Any]) ->
         for place, nic_number in enumerate(order)
     )
     failures = _Failures(
-        kind, targets(case, planes), begin_ns, times.gone * rtt_ns, (times.gone + times.back) * rtt_ns, times.count
+        kind,
+        targets(case, planes),
+        begin_ns,
+        times.gone * rtt_ns,
+        (times.gone + times.back) * rtt_ns,
+        times.failures,
     )
     outcome = Trial(topology, flows, (failures,), window_ns=(begin_ns, end_ns)).run()
     before = outcome.before

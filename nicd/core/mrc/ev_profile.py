@@ -68,8 +68,7 @@ class EvProfile:
         """`on_bad` is called with each EV that enters ASSUMED_BAD: (now, index); `deck` scans the EVs of one plane.
 
         `tally`: numbers of EVs by plane and state, which count these EVs until `leave`. `late_ns`: a marked path that
-        is so much later than another of its plane gets fewer turns (0: none does). `dead_losses`: so many losses in a
-        row make a path dead.
+        is so much later than another gets fewer turns (0: none does). `dead_losses` in a row make a path dead.
         """
         active, reserve = policy.keep(evs.active, evs.reserve, rng)
         entries = active + reserve
@@ -82,8 +81,7 @@ class EvProfile:
         self._on_bad = on_bad
         self.on_skip: Callable[[Instant, int], None] | None = None
         """Called with each EV that enters SKIP: (now, index); None: nobody wants to know."""
-        self._min_active = evs.min_active
-        self._dead_losses = dead_losses
+        self._min_active, self._dead_losses = evs.min_active, dead_losses
         self.evs = [entry.ev for entry in entries]
         self.index_of = {ev: index for index, ev in enumerate(self.evs)}
         self.plane = [entry.path.plane for entry in entries]
