@@ -44,7 +44,7 @@ class ReverseSet:
     __slots__ = (
         "_arrived", "_asked_ns", "_board", "_candidates", "_control", "_cursor", "_denies", "_doubted", "_drawn",
         "_fresh", "_index", "_longer", "_next_id", "_own_planes", "_path", "_plane", "_planes", "_ports",
-        "_proved_ns", "_refresh_ns", "_rng", "_round_ns", "_rounds", "_rtt_ns", "_silence", "_sprayed", "_spread_ns",
+        "_proved_ns", "_rng", "_round_ns", "_rounds", "_rtt_ns", "_silence", "_sprayed", "_spread_ns", "_stale_ns",
         "_timer", "_to", "_turn_ns", "_wait_ns", "_windows", "data_ns", "questions", "reverse", "up",
     )  # fmt: skip
 
@@ -102,7 +102,8 @@ class ReverseSet:
         self._rounds = Rounds()
         self._round_ns = self._spread_ns = 0
         self._wait_ns = settings.reverse_wait_ns
-        self._refresh_ns = settings.reverse_refresh_ns
+        # Probing one plane per refresh time comes back to the same plane after this time.
+        self._stale_ns = settings.reverse_refresh_ns * planes
         self._turn_ns: Instant = 0
         self._timer = Timer(board.timers, self._tick)
         self.questions: dict[int, tuple[int, Instant]] = {}
@@ -284,22 +285,21 @@ class ReverseSet:
 
     def _verify_one(self, now: Instant, mask: int) -> None:
         """Probe one plane that the SACKs of our own data do not prove."""
-        # First those that carry acknowledgements: where one carries all, its death silences the peer.
-        relied = self._usable()
-        stale = self._stale(now, mask & relied, self._refresh_ns * relied.bit_count())
-        stale = stale or self._stale(now, mask & ~relied, self._refresh_ns * len(self.reverse))
-        plane = stale[self._rng.below(len(stale))] if stale else -1
-        if plane >= 0 and self._doubted >> plane & 1:
+        stale = [
+            plane
+            for plane, proved_ns in enumerate(self._proved_ns)
+            if mask >> plane & 1
+            and self._asked_ns[plane] == NEVER
+            and (proved_ns < 0 or now - proved_ns > self._stale_ns)
+        ]
+        if not stale:
+            return
+        plane = stale[self._rng.below(len(stale))]
+        if self._doubted >> plane & 1:
             # A plane in doubt, whose acknowledgements other planes carry: probe another of its paths.
             self._probe(now, self._way(self._next(plane)))
-        elif plane >= 0:
+        else:
             self._verify(now, plane)
-
-    def _stale(self, now: Instant, mask: int, age_ns: int) -> list[int]:
-        """Planes among the bits of `mask` that were not proved for `age_ns` and whose probe does not wait."""
-        before_ns = max(0, now - age_ns)
-        idle = [plane for plane, asked_ns in enumerate(self._asked_ns) if mask >> plane & 1 and asked_ns == NEVER]
-        return [plane for plane in idle if self._proved_ns[plane] < before_ns]
 
     def _verify(self, now: Instant, plane: int) -> None:
         """Probe the EV in use."""

@@ -73,22 +73,6 @@ def test_silence_of_other_evs_says_nothing_against_the_one_in_use() -> None:
     assert {ev for _, ev, _ in bench.peer.reverse} == living
 
 
-def test_the_only_plane_that_carries_acknowledgements_is_probed_first() -> None:
-    """The other plane is late. If this one died unnoticed, the peer would hear nothing until its timeout."""
-    bench = Bench(reverse_refresh_ns=1_000, reverse_idle_ns=2_000, reverse_wait_ns=1_500)
-    bench.peer.windows.longer = 0b01
-    probed: list[int] = []
-    for now in range(0, 40_000, 500):
-        bench.peer.data_arrived(now)
-        bench.fire(now)
-        for packet in bench.sent(now):
-            if packet[2] == ENDPOINT_REQUEST:
-                probed.append(bench.peer.destination.path(packet[6]).plane)
-                bench.peer.on_response(now, packet[5], OP_EV_PROBE)
-    assert probed.count(1) >= 18, "it is proved once per two refresh times, not once per turn of all planes"
-    assert probed.count(0) > 0
-
-
 def test_acknowledgements_leave_out_a_plane_that_our_own_data_found_longer_unless_no_other_is_up() -> None:
     """Answers to our own data prove every plane, so that no probe would measure any."""
     bench = Bench()
