@@ -30,6 +30,9 @@ _SEVERAL: Final = 3
 """When so many packets are in flight and none is heard of, their EVs are not the cause."""
 _SILENCES: Final = 1
 """That holds while they timed out no more often than this, if no packet has arrived since the QP began."""
+_DRAINED_PARTS: Final = 5
+"""A queue that was full when a packet came may be empty for one that left later, so many half base RTTs after the first
+had left: a last hop holds one and a half of them."""
 _TRIES_IN_PLACE: Final = 2
 """A packet that was sent again so often may take another plane at its next loss."""
 _ASKED: Final = ("trim", "nack")
@@ -72,9 +75,9 @@ class Recovery:
     """
 
     __slots__ = (
-        "_asked_ns", "_base_ns", "_board", "_budget", "_doubts", "_exhausted", "_first", "_grace_ns", "_heard_ns",
-        "_inflight", "_profile", "_qp", "_quick_ns", "_retry_linear", "_retry_trims", "_strand_ns", "_tail_ns",
-        "_to_send", "_unanswered", "_unfinished", "_windows", "last_sent_ns", "timer",
+        "_asked_ns", "_base_ns", "_board", "_budget", "_doubts", "_drained_ns", "_exhausted", "_first", "_grace_ns",
+        "_heard_ns", "_inflight", "_profile", "_qp", "_quick_ns", "_retry_linear", "_retry_trims", "_slow_ns",
+        "_strand_ns", "_tail_ns", "_to_send", "_unanswered", "_unfinished", "_windows", "last_sent_ns", "timer",
     )  # fmt: skip
 
     def __init__(
@@ -105,6 +108,9 @@ class Recovery:
         """An acknowledgement comes no sooner than this after its packet has left."""
         self._quick_ns = settings.base_rtt_ns + settings.base_rtt_ns * 3 // 4
         """A packet that took less time has met no full queue."""
+        self._slow_ns = self._quick_ns + settings.sack_delay_ns
+        """One that took as long has, whatever its acknowledgement waited for."""
+        self._drained_ns = settings.base_rtt_ns * _DRAINED_PARTS // 2
         self._grace_ns = settings.port_down_grace_ns
         self._strand_ns: Instant = NEVER
         """When to judge lost what was sent on a plane that went down; NEVER: no plane did."""
@@ -200,18 +206,22 @@ class Recovery:
             # A queue that drops also delays what it lets through. So a plane without delay lost the packet on its path.
             due_ns = sent.sent_ns + self._base_ns
             silent = several and (sent.silences <= _SILENCES if new else not sent.silences and heard_ns < due_ns)
-            full = not down and (silent or self._is_full(sent))
+            full = not down and (silent or self._is_full(now, sent))
             self._windows.on_loss(now, sent.plane, sent.size, down, full)
             if not full or not self._doubts.spare(sent.ev):
                 profile.feedback(now, sent.ev, trigger, sent.sent_ns)
             self._lose(now, sent, cause)
         self._tell_lost(now, lost)
 
-    def _is_full(self, sent: Sent) -> bool:
+    def _is_full(self, now: Instant, sent: Sent) -> bool:
         """Whether a full queue explains the loss."""
-        # It would have delayed the packet that overtook the lost one.
-        if 0 < sent.passed_ns < self._quick_ns:
-            return False
+        # It would have delayed the packet that overtook the lost one, unless that left much later.
+        passed_ns = sent.passed_ns
+        if passed_ns:
+            if passed_ns - (self._profile.records.lag_of(sent.ev) or 0) >= self._slow_ns:
+                return True
+            if passed_ns < self._quick_ns and now - sent.sent_ns < self._drained_ns:
+                return False
         return self._windows.is_crowded(sent.plane, sent.sent_ns, sent.index < self._first)
 
     def plane_down(self, now: Instant) -> None:

@@ -231,3 +231,30 @@ def test_a_second_silence_is_asked_about_too() -> None:
     bench.fire(again_ns)
     assert PROBE in [peeked[2] for peeked in bench.sent(again_ns)]
     assert bench.told(Retransmit) == []
+
+
+def spares(passed_rtts: float, lost_rtts: float, crowded_rtts: float = -1.0) -> bool:
+    """Whether the EV of a packet is spared that left at instant 0 and is judged lost after `lost_rtts`, as one that had
+    left `passed_rtts` before that has come by its path; the plane was late at `crowded_rtts`. All in base RTTs."""
+    bench = Bench()
+    requestor = bench.link.requestor
+    rtt_ns = bench.board.settings.base_rtt_ns
+    bench.post(0, 4096)
+    bench.pump(0)
+    (sent,) = requestor._inflight.by_psn.values()
+    sent.passed_ns = int(passed_rtts * rtt_ns)
+    for context in bench.link.windows.contexts:
+        context.crowded_ns = int(crowded_rtts * rtt_ns)
+    requestor.recovery.accuse(int(lost_rtts * rtt_ns), [sent], EvTrigger.GAP)
+    return not bench.board.stats.ev_transitions
+
+
+def test_a_packet_that_came_late_itself_shows_that_the_one_before_it_may_have_met_a_full_queue() -> None:
+    assert spares(passed_rtts=2.5, lost_rtts=2.6), "no acknowledgement has measured this plane"
+    assert not spares(passed_rtts=1.2, lost_rtts=1.3)
+    assert not spares(passed_rtts=1.2, lost_rtts=1.3, crowded_rtts=0.5), "a queue would have delayed it"
+
+
+def test_a_packet_that_left_much_later_came_quickly_because_the_queue_had_drained() -> None:
+    assert spares(passed_rtts=1.2, lost_rtts=3.5, crowded_rtts=3.0)
+    assert not spares(passed_rtts=1.2, lost_rtts=3.5), "no queue was seen"
