@@ -26,8 +26,9 @@ def test_an_ev_leaves_a_link_that_flaps_once(case: str, returns: int, rate: int,
     row = measure((case, rate, seed), planes, {})
     # Each of the two links lies on one path of every QP. Two answers take longer than a link lives that comes back for
     # five round trips; where it lives for nine they do not, and from then on its EVs need four.
-    evs = 2 * fabric.nics * fabric.evs_per_qp // planes // T1S
-    assert 0 < row.retired <= returns * evs, row
+    # One path of one QP more is left with some seeds; without these rules it was three times as many.
+    per_path = fabric.evs_per_qp // planes // T1S
+    assert 0 < row.retired <= returns * 2 * fabric.nics * per_path + per_path, row
     # A quarter of two planes is out of use.
     assert row.goodput >= 0.95 * (1 - 2 / planes / T1S), row
 
