@@ -49,7 +49,7 @@ def test_every_way_out_of_use_and_back_is_there_from_the_start() -> None:
             )
         )
     }
-    bad = {("assumed_bad", cause) for cause in ("gap", "timeout", "always_skip")}
+    bad = {("assumed_bad", cause) for cause in ("gap", "timeout", "path", "always_skip")}
     back = {("good", "probed_clear"), ("skip", "probed_marked")}
     assert found == {*bad, *back, ("denied", "deny"), ("good", "allow")}
 
