@@ -64,7 +64,7 @@ search: setup
 long-pure: setup
 	MRCFABRIC_CORES=python $(BIN)/pytest -n auto --dist worksteal -m "long and pure" $(PURE)
 
-# For CI, after `make test-long` has failed. What a search has found is tried again, and fails again.
+# After `make test-long` has failed: those few tests alone. What a search has found is tried again, and fails again.
 again-long: setup
 	HYPOTHESIS_PROFILE=search $(BIN)/python -m tests.support.second_try
 
