@@ -111,7 +111,9 @@ class ShareAgent:
                     stream.close()
 
     def _dismiss(self, why: str) -> None:
-        self.dismissed = True
+        # Whoever asks while the share is ending already, as a leader that was told of the reason, has not caused it.
+        if not self._end.done():
+            self.dismissed = True
         self._over(why)
 
     def _over(self, why: str) -> None:

@@ -41,6 +41,8 @@ SETTINGS: dict[str, Any] = {
     "again": False,
 }
 SLEEPER = ProcessPlan("h000", "tests.orchestrator.entries:obey", ("h000",), 1)
+STUBBORN = ProcessPlan("h000", "tests.orchestrator.entries:sleep", ("h000",), 1)
+"""It has to be killed."""
 
 
 def launch(folder: Path, epoch: int = 1, lease_s: float = LEASE_S) -> dict[str, Any]:
@@ -108,8 +110,7 @@ async def test_a_share_carries_processes_and_gives_nothing_away(tmp_path: Path) 
         assert await child.ended == 3
         assert died == [child]
         assert child.how_it_ended() == "exit code 3: leaving with 3"
-        quiet = ProcessPlan("h000", "tests.orchestrator.entries:sleep", ("h000",), 1)
-        sleeper = await spawned(share, quiet, {"secret": SECRET.hex()})
+        sleeper = await spawned(share, STUBBORN, {"secret": SECRET.hex()})
 
         # Files of the run folder, and no others.
         assert await share.read("logs/h000.log", 8, 5) == (b"with ", 15)
@@ -186,13 +187,15 @@ async def test_nothing_outlives_a_share_that_is_killed(tmp_path: Path, victim: s
         hang_up(share)
 
 
-async def test_a_share_without_its_relay_ends(tmp_path: Path) -> None:
+@pytest.mark.parametrize("plan", [SLEEPER, STUBBORN], ids=["at once", "slowly"])
+async def test_a_share_without_its_relay_ends(tmp_path: Path, plan: ProcessPlan) -> None:
+    """The leader, who hears of it, asks for the end too; that changes nothing, however long the agent takes."""
     lost: list[str] = []
     async with share_of(tmp_path) as (agent, share):
         share.on_lost = lost.append
         await share.furnish(SETTINGS | {"port_base": 20_000})
         await share.start_relay()
-        sleeper = await spawned(share, SLEEPER, share.descriptors.alive)
+        sleeper = await spawned(share, plan, share.descriptors.alive)
         pids = tree(agent.pid)
         os.kill(next(child.pid for child in share._children.values() if child is not sleeper), signal.SIGKILL)
         await eventually(lambda: lost, DEADLINE_S)
