@@ -13,7 +13,7 @@ import pytest
 from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.cli.commands.trace import every_of, qp_of
 from orchestrator.fabric import Fabric
-from tests.orchestrator.running import DEADLINE_S, MRCFABRIC, ask, broken, connect, fails
+from tests.orchestrator.running import COMMAND_WALL_S, DEADLINE_S, MRCFABRIC, ask, broken, connect, fails
 from tests.support.wait import eventually, eventually_true
 
 
@@ -92,7 +92,8 @@ async def begun(fabric: Fabric, *arguments: str) -> AsyncIterator[asyncio.subpro
         return True
 
     try:
-        await eventually_true(followed, DEADLINE_S)
+        # It is the installed program: beside the work of others its imports alone have taken a quarter of a minute.
+        await eventually_true(followed, COMMAND_WALL_S)
         yield process
     finally:
         if process.returncode is None:
@@ -101,7 +102,7 @@ async def begun(fabric: Fabric, *arguments: str) -> AsyncIterator[asyncio.subpro
 
 
 async def said(process: asyncio.subprocess.Process) -> tuple[int | None, str, str]:
-    async with asyncio.timeout(DEADLINE_S):
+    async with asyncio.timeout(COMMAND_WALL_S):
         out, err = await process.communicate()
     return process.returncode, out.decode(), err.decode()
 
