@@ -62,9 +62,10 @@ class CongestionKnobs:
     """Queueing delay that NSCC aims at. Default 0.75 base RTT where switches trim (`trim_nack`), 1 where not."""
     target_octave_ppt: int = 100
     """Without marks, a window grows up to a delay that is longer than the target by so many thousandths of it for each
-    time that the window has halved, from what fills the port and a queue of the target. All senders of a receiver see
-    one delay; eta alone, the published means to fairness, takes a hundred round trips to make their windows equal. With
-    80 to 160 they are equal in some ten. 0: the same target for all windows, as published."""
+    time that the window has halved, from what fills the port and a queue of the target. Marks reduce it only by what
+    the average delay is above that. All senders of a receiver, or of an overloaded rack, see one delay; eta alone, the
+    published means to fairness, takes a hundred round trips to make their windows equal. With 80 to 160 they are equal
+    in some ten. 0: the same target for all windows, as published."""
     alpha_bytes: int = 0
     """Proportional increase: growth per window acknowledged without delay. Default 4 MTU a b."""
     fi_bytes: int = 0

@@ -112,11 +112,12 @@ CONGESTION = (
         _of(NIC, "cwnd_paced_packets"),
     ),
     Choice(
-        "What makes the windows of a receiver's senders equal",
+        "What makes the windows equal of those who share a queue, a receiver's or a fabric link's",
         DEVIATION,
         "A smaller window grows up to a longer delay: a tenth of the target more for each time that it has halved, "
-        "from what fills port and queue. All senders see one delay, and eta, the published means, takes a hundred "
-        "round trips. Trims of packets that left a larger window take it down to one packet and no further.",
+        "from what fills port and queue. Marks reduce it by what is above that delay. All senders see one delay, and "
+        "eta, the published means, takes a hundred round trips. Trims of packets that left a larger window take it "
+        "down to one packet and no further.",
         _of(NIC, "target_octave_ppt"),
     ),
     Choice(

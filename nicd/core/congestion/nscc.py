@@ -19,8 +19,8 @@ off the window, and so does a loss for which no path is blamed.
 A deliberate addition (`late_is_congestion`): NSCC was published for networks where every queue marks, so a late packet
 without a mark leaves an empty queue behind. The last hop of MRC does not mark, and a late packet without a mark has
 most likely met the queue of a full receiver. All its senders see the same delay and reduce their windows in proportion,
-at most once per round trip. A smaller window grows up to a longer delay (`target_octave_ppt`), so that they become
-equal. `lateness` tells which delays come from no queue.
+at most once per round trip. A smaller window grows up to a longer delay (`target_octave_ppt`), and is reduced by marks
+only above it, so that windows become equal. `lateness` tells which delays come from no queue.
 
 A window may be smaller than a packet (`cwnd_bytes_min`): a packet then leaves every so many round trips, see
 `plane_windows`. Only trims of packets that leave one by one make it so small.
@@ -209,11 +209,11 @@ class Nscc(CongestionWindow):
         self._adjusted_ns = now
 
     def _decrease(self, now: Instant) -> None:
-        """Multiplicative decrease, in proportion to how far the average delay is above the target."""
+        """Multiplicative decrease, in proportion to how far the average delay is above this window's target."""
         self._fast = False
         self._fast_bytes = 0
         self._before_late = 0
-        surplus = self._average - (self._limits.target_ns << _FINE)
+        surplus = self._average - (self._target() << _FINE)
         if surplus <= 0 or now - self._decreased_ns <= self._reference_ns:
             return
         self._decreased_ns = now

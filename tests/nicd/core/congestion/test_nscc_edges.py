@@ -129,6 +129,14 @@ class TestSmallWindows:
         for cwnd in (32_812, 131_250):
             assert self.grown(cwnd, 9_500, target_octave_ppt=0) < 0
 
+    def test_marks_reduce_a_smaller_window_above_its_longer_delay_only(self) -> None:
+        def kept(cwnd: int, octave: int) -> bool:
+            made = window(cwnd, late_is_congestion=True, delay_avg_samples=1, target_octave_ppt=octave)
+            return late(made, 50_000, 11_000, 4_096, True) == cwnd
+
+        assert [kept(32_812, 100), kept(131_250, 100)] == [True, False]
+        assert [kept(32_812, 0), kept(131_250, 0)] == [False, False]
+
     def test_trims_of_what_left_a_larger_window_leave_a_packet(self) -> None:
         made = window(5 * MTU, 5 * MTU, cwnd_bytes_min=0)
         for _ in range(4):
