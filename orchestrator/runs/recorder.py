@@ -57,6 +57,9 @@ class _NodeCounts:
     life: int = 0
     event: int = 0
     """Number of the last event of the present life that was fetched."""
+    _total: dict[str, int] | None = None
+    _without_ports: dict[str, int] | None = None
+    """What `total` and `without_ports` gave since the last answer: every look asks for them several times."""
 
     def enter(self, answer: Mapping[str, Any], counts: dict[str, int]) -> None:
         """Take an answer to `counters`."""
@@ -68,14 +71,27 @@ class _NodeCounts:
         self.incarnation = incarnation
         self.latest = counts
         self.core = answer["core"]
+        self._total = self._without_ports = None
+
+    def begin(self) -> None:
+        """What it has counted so far was before the run."""
+        self.base = dict(self.latest)
+        self._total = self._without_ports = None
 
     def total(self) -> dict[str, int]:
         """Since the begin of the run, over all lives."""
-        base, past = self.base, self.past
-        if not past and not base:
-            return dict(self.latest)
-        names = {**past, **self.latest}
-        return {name: past.get(name, 0) + self.latest.get(name, 0) - base.get(name, 0) for name in names}
+        if self._total is None:
+            base, past, latest = self.base, self.past, self.latest
+            if past:
+                latest = {name: past.get(name, 0) + latest.get(name, 0) for name in {**past, **latest}}
+            self._total = {name: count - base.get(name, 0) for name, count in latest.items()}
+        return self._total
+
+    def without_ports(self) -> dict[str, int]:
+        """The same but for what ports count one by one."""
+        if self._without_ports is None:
+            self._without_ports = without_ports(self.total())
+        return self._without_ports
 
 
 class Recorder:
@@ -148,7 +164,7 @@ class Recorder:
         """Right before the begin of the run: what has been counted by now does not count."""
         await self._ask(self.within_reach(self._nodes))
         for counts in self._nodes.values():
-            counts.base = dict(counts.latest)
+            counts.begin()
         self._host_pairs = await self._backend.host_pairs()
         self._enter_look(self.recording.begin_ns)
 
@@ -263,9 +279,8 @@ class Recorder:
         nics = {}
         for name in self._nics:
             counts = self._nodes[name]
-            totals = counts.total()
-            port_packets = [totals.get(f"sent.{plane}", 0) for plane in range(planes)]
-            totals = without_ports(totals)
+            port_packets = [counts.total().get(f"sent.{plane}", 0) for plane in range(planes)]
+            totals = counts.without_ports()
             if name in gone:
                 no_evs = [dict.fromkeys(EV_STATES, 0) for _ in range(planes)]
                 nics[name] = NicLook(totals, no_evs, port_packets, [False] * planes, alive=False)
@@ -276,7 +291,7 @@ class Recorder:
         switches: dict[str, int] = {}
         for name, counts in self._nodes.items():
             if name not in nics:
-                switches = _sum(switches, without_ports(counts.total()))
+                switches = _sum(switches, counts.without_ports())
         results = self._results
         queues = {
             node: queues_of(counts.core) for node, counts in self._nodes.items() if counts.core and node not in gone
@@ -299,7 +314,7 @@ class Recorder:
     def _reorder(self) -> dict[int, int]:
         found: dict[int, int] = {}
         for nic in self._nics:
-            for name, count in self._nodes[nic].total().items():
+            for name, count in self._nodes[nic].without_ports().items():
                 if name.startswith("ahead.") and count:
                     place = int(name.removeprefix("ahead."))
                     found[place] = found.get(place, 0) + count
