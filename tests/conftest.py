@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 from mrcfabric.cores import COMPILED, CORES
 from orchestrator.process import launcher
 from tests.support import packages
+from tests.support.turns_of_tests import in_turn, wall_s
 from tests.support.warm_command import WARM
 from tests.support.warm_fork_server import WARM_FORK_SERVER
 
@@ -41,13 +42,18 @@ LONG_WALL_S = 900
 _COMPILED = pytest.mark.skip(reason="changes the cores, and compiled ones run (MRCFABRIC_CORES=python: pure Python)")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A long test that names no bound has a longer one than others; tests that change the cores need pure Python."""
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """A long test that names no bound has a longer one than others; tests that change the cores need pure Python; where
+    several workers share the tests that are chosen, those that take longest begin first."""
     for item in items:
         if CORES.run == COMPILED and item.get_closest_marker("pure"):
             item.add_marker(_COMPILED)
         if item.get_closest_marker("long") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(LONG_WALL_S))
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    if workers > 1:
+        items[:] = in_turn(items, workers, wall_s)
 
 
 # Until all is collected next to nothing is garbage, and each collection of garbage walks through everything.

@@ -81,7 +81,7 @@ def test_the_end_says_what_was_not_tried_and_what_installs_it() -> None:
     assert not_tried(["Skipped: other"]) == []
 
 
-@pytest.mark.long
+@pytest.mark.long(30)
 @pytest.mark.integration
 @pytest.mark.timeout(WALL_S + 60)
 def test_nothing_fails_on_a_bare_machine_for_a_user_who_is_not_root() -> None:

@@ -122,7 +122,7 @@ def test_lines_of_json_are_json(block: Block) -> None:
 
 
 @pytest.mark.integration
-@pytest.mark.long
+@pytest.mark.long(20)
 async def test_the_python_of_one_page_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script, *rest = [block for block in ALL if block.kind() == "python" and block.document.name == "PYTHON.md"]
     (tmp_path / "script.py").write_text(script.text)
@@ -159,7 +159,7 @@ def folder_of_sources() -> Iterator[Path]:
             run(folder, "down", "--run-dir", str(lock.parent))
 
 
-@pytest.mark.long
+@pytest.mark.long(40)
 @pytest.mark.integration
 @pytest.mark.timeout(SESSION_WALL_S)
 @pytest.mark.parametrize("block", _sessions())

@@ -102,7 +102,7 @@ def psns_of(file: Path) -> list[int]:
         return [parse(one.packet).get(Bth).psn for one in captured(stream, file.name)]
 
 
-@pytest.mark.long
+@pytest.mark.long(40)
 async def test_uneven_ways_other_clocks_and_a_network_that_loses() -> None:
     async with cluster(hosts=3, family=4, mtu=9000) as hosts:
         home, (narrow, _, shifted) = hosts.home, list(hosts)

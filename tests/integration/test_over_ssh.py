@@ -206,7 +206,7 @@ async def alike(home: Host, file: str, *more: str) -> None:
     assert (seen["fidelity"]["late_share"], seen["fidelity"]["host_drops"]) == (0, 0)
 
 
-@pytest.mark.long
+@pytest.mark.long(40)
 async def test_the_scenarios_of_the_examples_over_three_hosts_are_those_of_virtual_time() -> None:
     async with cluster(hosts=3, family=4, mtu=9000) as hosts:
         home = hosts.home
@@ -220,7 +220,7 @@ async def test_the_scenarios_of_the_examples_over_three_hosts_are_those_of_virtu
         assert not held([*hosts, home])
 
 
-@pytest.mark.long
+@pytest.mark.long(15)
 async def test_hosts_that_crash_part_and_slow_down_over_version_6_leave_the_trace_of_virtual_time() -> None:
     async with cluster(hosts=3, family=6, mtu=1500) as hosts:
         home = hosts.home
@@ -231,7 +231,7 @@ async def test_hosts_that_crash_part_and_slow_down_over_version_6_leave_the_trac
         assert not held([*hosts, home])
 
 
-@pytest.mark.long
+@pytest.mark.long(20)
 async def test_roce_over_three_hosts_leaves_the_trace_of_virtual_time() -> None:
     """Pauses and notifications cross the network between hosts, too."""
     async with cluster(hosts=3, family=6, mtu=9000) as hosts:
@@ -249,7 +249,7 @@ async def test_roce_over_three_hosts_leaves_the_trace_of_virtual_time() -> None:
         assert not held([*hosts, home])
 
 
-@pytest.mark.long
+@pytest.mark.long(50)
 async def test_the_demonstration_over_three_hosts_passes() -> None:
     async with cluster(hosts=3) as hosts:
         home = hosts.home
@@ -267,7 +267,7 @@ async def test_the_demonstration_over_three_hosts_passes() -> None:
         assert not held([*hosts, home])
 
 
-@pytest.mark.long
+@pytest.mark.long(100)
 async def test_a_host_that_is_killed_takes_its_nodes_along_and_a_second_launch_works_at_once() -> None:
     async with cluster(hosts=3, family=6) as hosts:
         home, first, third = hosts.home, hosts[0], hosts[2]

@@ -21,7 +21,7 @@ from orchestrator.faults.fault import Fault, Window
 from tests.orchestrator.running import DEADLINE_S
 from tests.support.wait import eventually
 
-pytestmark = [pytest.mark.integration, pytest.mark.long]
+pytestmark = [pytest.mark.integration, pytest.mark.long(62)]
 
 SOAK_S = float(os.environ.get("MRCFABRIC_SOAK_S", "60"))
 SHAPE = Topology(name="soak", planes=4, t0_per_plane=2, t1_per_plane=2, nics_per_t0=1)

@@ -156,7 +156,7 @@ def test_a_scenario_is_chosen_run_and_judged(map_page: Opened) -> None:
     popup.value.close()
 
 
-@pytest.mark.long
+@pytest.mark.long(30)
 def test_a_server_that_is_killed_is_waited_for_and_its_faults_heal(
     browser: Browser, server: Served, running: Path, map_page: Opened
 ) -> None:

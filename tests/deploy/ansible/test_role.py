@@ -187,7 +187,7 @@ def _command(pid: int) -> bytes:
         return b""
 
 
-@pytest.mark.long
+@pytest.mark.long(90)
 async def test_hosts_that_it_prepares_carry_a_fabric() -> None:
     async with cluster(hosts=2) as hosts:
         home = hosts.home

@@ -206,7 +206,7 @@ async def test_a_share_without_its_relay_ends(tmp_path: Path, plan: ProcessPlan)
     assert "the relay has ended: SIGKILL" in agent.words()
 
 
-@pytest.mark.long
+@pytest.mark.long(13)
 async def test_a_later_launch_takes_over_from_a_leader_that_is_gone_and_from_no_other(tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
         agent, share = await stack.enter_async_context(share_of(tmp_path, epoch=1))
