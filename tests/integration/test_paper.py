@@ -56,7 +56,7 @@ def invoke(*arguments: object) -> Result:
 def test_a_scenario_holds_on_both_backends_with_one_trace(name: str, tmp_path: Path) -> None:
     words = ("run", EXAMPLES / f"{name}.yaml", "--trace", "--plain", "--report")
     udp = subprocess.Popen(
-        [MRCFABRIC, *words, tmp_path / "udp", "--run-dir", tmp_path / "run", "--pack", "plane"],
+        [MRCFABRIC, *words, tmp_path / "udp", "--run-dir", tmp_path / "run", "--pack", "cores"],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
     with udp:
