@@ -34,13 +34,14 @@ from tests.support.wait import eventually_blocking
 ALL = list(blocks())
 KINDS = {"commands", "scenario", "topology", "hosts", "prometheus", "python", "json"}
 COMMAND_WALL_S = 240.0
+COMMAND_USUAL_S = 3
 SESSION_WALL_S = 600
 SHOWN = {"mapper": "T0-T1: "}
 """What tells of a command without an end that it has come as far as it is shown for; of all others it is any output.
 The mapper that has not heard of every link yet, and is interrupted, ends as one that has found a bad link."""
 SHOWN_BYTES_MAX = 1 << 20
-DILATION_ASIDE = 20_000
-"""The pace of a fabric that a block takes for granted: without one, its 56 daemons leave no command a core."""
+DILATION_ASIDE = 10_000
+"""The pace of a fabric that a block takes for granted: without one, its daemons leave no command a core."""
 NICE = 10
 """The same for one that a block starts, at the pace that it has for a reader: commands go before its daemons."""
 kind_of = functools.cache(Block.kind)
@@ -140,10 +141,11 @@ async def test_the_python_of_one_page_runs_from_top_to_bottom(tmp_path: Path, mo
 
 
 def _sessions() -> list[Any]:
+    tried = ((block, sum(not block.why_not(command) for command in block.commands())) for block in ALL)
     return [
-        pytest.param(block, id=block.name)
-        for block in ALL
-        if block.kind() == "commands" and any(not block.why_not(command) for command in block.commands())
+        pytest.param(block, id=block.name, marks=pytest.mark.long(COMMAND_USUAL_S * commands))
+        for block, commands in tried
+        if block.kind() == "commands" and commands
     ]
 
 
@@ -159,7 +161,6 @@ def folder_of_sources() -> Iterator[Path]:
             run(folder, "down", "--run-dir", str(lock.parent))
 
 
-@pytest.mark.long(40)
 @pytest.mark.integration
 @pytest.mark.timeout(SESSION_WALL_S)
 @pytest.mark.parametrize("block", _sessions())
@@ -167,8 +168,8 @@ def test_commands_do_what_they_are_shown_for(block: Block, folder_of_sources: Pa
     """Every line of a block, one after the other; where none of them starts a fabric, one runs that has work."""
     commands = [command for command in block.commands() if not block.why_not(command)]
     if not any(command.startswith("mrcfabric up") for command in commands):
-        pace = ("--set", f"dilation={DILATION_ASIDE}")
-        assert run(folder_of_sources, "up", "--detach", *pace).returncode == 0
+        light = ("--pack", "cores", "--set", f"dilation={DILATION_ASIDE}")
+        assert run(folder_of_sources, "up", "--detach", *light).returncode == 0
         assert run(folder_of_sources, "work", "start", "permutation", "--id", "aside").returncode == 0
     for command in commands:
         _carry_out(command, folder_of_sources, endless=block.endless(command))
