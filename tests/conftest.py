@@ -99,8 +99,9 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Three more than there are CPUs: tests with real processes wait much of their time, and leave their CPU to others.
 
     Long tests compute for most of it, and some hold much memory: one more will do for them. Those that need pure Python
-    are few, and each worker takes longer to read them than to run its share: no more for them."""
-    more = {"long": 1, "pure": 0}.get(config.getoption("markexpr").partition(" ")[0], 3)
+    are few, and each worker takes longer to read them than to run its share: no more for them. Nor for searches, which
+    wait for nothing."""
+    more = {"long": 1, "pure": 0, "hypothesis": 0}.get(config.getoption("markexpr").partition(" ")[0], 3)
     return len(os.sched_getaffinity(0)) + more
 
 
