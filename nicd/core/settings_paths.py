@@ -46,7 +46,10 @@ class PathKnobs:
     ASSUMED_BAD at once. Where each has to lose a packet of its own, two dead T1s of four cost 4 points of a loaded
     plane's share at 10 Gb/s and 2 at 25. Where single packets are lost, later ones show that the path lives."""
     skip_ns: int = 0
-    """How long an EV stays in SKIP. 0: until the scan reaches it, which takes about one turn."""
+    """How long an EV stays in SKIP at most; the scan ends it when it has passed the EV once. Default one base RTT. A
+    mark tells of a queue of one round trip ago, and where a turn takes longer, all EVs of a path are left out because
+    of a queue that is gone: with one of four T1s at a tenth of its rate, at 25 Gb/s, 94 % of what was due arrived by
+    the scan alone, and 97 % arrive."""
     path_shares: bool = True
     """A path of a plane that is marked and later than another one by `path_late_ns` gets fewer of its turns, and more
     again when marks end (`nicd.core.mrc.path_shares`); what is late because of one path alone moves no window, and what
@@ -117,12 +120,12 @@ DERIVED: Final[dict[str, float]] = {
     "path_late_ns": 0.5,
     "reverse_wait_ns": 1.5,
     "reverse_lag_ns": 0.5,
+    "skip_ns": 1.0,
 }
 """Default of each derived time, in base RTTs."""
 LEAST: Final[dict[str, int]] = {
     "evs_reserve": 0,
     "ev_min_active": 0,
-    "skip_ns": 0,
     "always_skip_marks": 0,
     "reverse_silent_probes": 0,
     "reverse_turns": 0,

@@ -108,7 +108,8 @@ _PATHS = (
     Choice(
         "How long SKIP lasts",
         OPTION,
-        "One turn of the scan, which is drawn anew for every turn; or a time (0: the scan).",
+        "Until the scan, which is drawn anew for every turn, has passed the EV once; one base RTT at most, because a "
+        "mark tells of a queue of one round trip ago.",
         _of(NIC, "skip_ns"),
     ),
     Choice(

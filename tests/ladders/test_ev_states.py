@@ -8,7 +8,7 @@ import pytest
 from mrcfabric.wire.layout import DATA_OPCODES, PROBE
 from nicd.core.events import EvTransition
 from tests.support.ladder import Ladder
-from tests.support.wire import AB, BA, Seen
+from tests.support.wire import AB, Seen
 
 
 def states(ladder: Ladder) -> Counter[str]:
@@ -148,22 +148,6 @@ def test_by_default_marks_alone_never_retire_an_ev() -> None:
     ladder.verify()
     assert (ways(ladder), ladder.a.retransmits) == ([], {})
     assert ladder.a.count("ev_skips") > 100
-
-
-@pytest.mark.spec("MRC 1.0", "11.2.2")
-def test_with_a_timer_skip_lasts_its_time() -> None:
-    ladder = Ladder(skip_ns=400_000)
-    ladder.wire.mark(direction=AB, opcode=DATA_OPCODES, number=0, nth=1)
-    ladder.write(400)
-    assert ladder.run()
-    marked = ladder.data(number=0)[0]
-    learnt_ns = ladder.sent(BA)[0].at_ns + ladder.base_rtt_ns
-    over_ns = learnt_ns + 400_000 - 2 * ladder.base_rtt_ns
-    assert [seen for seen in on(ladder, marked.ev) if learnt_ns < seen.at_ns < over_ns] == []
-    ladder.run_for(60)
-    ladder.write(100)
-    assert ladder.run()
-    assert on(ladder, marked.ev)[-1].at_ns > over_ns
 
 
 @pytest.mark.spec("MRC 1.0", "6")

@@ -110,13 +110,13 @@ def swaps_immediates(patch: Patch) -> None:
 
 
 def ignores_states(patch: Patch) -> None:
-    patch.setattr(PlaneDeck, "pick", lambda self: self.cards[self._rng.below(len(self.cards))])
+    patch.setattr(PlaneDeck, "pick", lambda self, now: self.cards[self._rng.below(len(self.cards))])
 
 
 def sends_again_on_the_same(patch: Patch) -> None:
-    def mistaken(self: Any, profile: Any, plane: int, index: int) -> int:
+    def mistaken(self: Any, now: int, profile: Any, plane: int, index: int) -> int:
         deck = profile.decks[plane]
-        return index if index in deck.cards else int(deck.pick())
+        return index if index in deck.cards else int(deck.pick(now))
 
     patch.setattr(MrcPolicy, "resend", mistaken)
 

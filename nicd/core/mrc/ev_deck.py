@@ -2,18 +2,23 @@
 
 Owns the order of the scan, which makes EVs in SKIP GOOD on its way. `ev_profile` chooses the EVs of the deck.
 
+SKIP ends when the scan has passed an EV once. It ends by the clock, too, and such an EV is used at once: a mark tells
+of a queue of one round trip ago. Where a turn takes several round trips the scan alone leaves out whole paths for
+queues that are gone, and their links idle while others queue.
+
 The paths of the plane take turns, so that every path gets its packets at even distances whichever EVs came and went:
 where they come in bunches, queues form that stay while links are full. Where a turn begins and in which direction it
 goes is drawn for every turn, so that senders do not lock in step.
 
-MRC 1.0 11.2.2 (scan and SKIP); the order of the scan is a choice that it leaves open.
+MRC 1.0 11.2.2 (scan and SKIP, or an implementation timer); the order of the scan is a choice that it leaves open.
 """
 
 from collections.abc import Callable, Sequence
 from math import gcd
-from typing import ClassVar, Final
+from typing import Final
 
 from mrcfabric.rng import Rng
+from mrcfabric.units import NEVER, Instant
 from nicd.core.ev_state import EvState
 from nicd.core.mrc.path_shares import PathShares
 
@@ -31,6 +36,8 @@ class PlaneDeck:
         "_path",
         "_position",
         "_rng",
+        "_skip_ns",
+        "_skipped_ns",
         "_states",
         "_stride",
         "_strides",
@@ -38,14 +45,21 @@ class PlaneDeck:
         "shares",
         "tally",
     )
-    _forgives: ClassVar[bool] = True
 
     def __init__(
-        self, cards: list[int], states: list[int], rng: Rng, tally: list[int] | None = None, path: Sequence[int] = ()
+        self,
+        cards: list[int],
+        states: list[int],
+        rng: Rng,
+        tally: list[int] | None = None,
+        path: Sequence[int] = (),
+        skipped_ns: list[Instant] | None = None,
+        skip_ns: int = NEVER,
     ) -> None:
         """`tally`: numbers of EVs by state; the deck updates it when it forgives one.
 
-        `path`: of each EV of the profile; empty: all take the same.
+        `path`: of each EV of the profile; empty: all take the same. `skipped_ns`: when each EV of the profile last
+        went into SKIP, which lasts `skip_ns` at most.
         """
         self.cards = cards
         """Indices of EVs in the profile; all of them GOOD or SKIP."""
@@ -54,6 +68,8 @@ class PlaneDeck:
         self.shares: PathShares | None = None
         """How many of their turns the paths of this plane get; None: all."""
         self._path = path
+        self._skipped_ns = [0] * len(states) if skipped_ns is None else skipped_ns
+        self._skip_ns = skip_ns
         self._rng = rng
         self._left = 0
         self._position = 0
@@ -63,8 +79,8 @@ class PlaneDeck:
         """Whether all paths have as many EVs."""
         self._spread()
 
-    def pick(self) -> int:
-        """The next GOOD EV of the scan. The deck must not be empty.
+    def pick(self, now: Instant) -> int:
+        """The next GOOD EV of the scan, or one whose SKIP is over. The deck must not be empty.
 
         MRC 1.0 11.2.2: the first SKIP EV met becomes GOOD but is not used for this packet; when a whole turn has
         no other GOOD one, it is used after all.
@@ -85,23 +101,26 @@ class PlaneDeck:
                 position -= size
             self._position = position
             card = cards[position]
-            if states[card] == _GOOD:
-                # If a turn ended just after this EV was forgiven, the next turn may bring it again before the others.
-                if card != forgiven:
-                    if due is None or due(card):
-                        return card
-                    if spare < 0:
-                        spare = card
-            elif forgiven < 0:
-                forgiven = card
+            if states[card] != _GOOD:
+                if self._skipped_ns[card] > now - self._skip_ns:
+                    if forgiven < 0:
+                        forgiven = card
+                        self._forgive(card)
+                    continue
                 self._forgive(card)
+            # If a turn ended just after this EV was forgiven, the next turn may bring it again before the others.
+            if card != forgiven:
+                if due is None or due(card):
+                    return card
+                if spare < 0:
+                    spare = card
         if spare < 0:
             return forgiven
         # No path was due. After two whole turns the scan stands where it began: begin with the next card next time.
         self._next()
         return spare
 
-    def pick_among(self, fit: Callable[[int], bool], failed: int) -> int:
+    def pick_among(self, now: Instant, fit: Callable[[int], bool], failed: int) -> int:
         """The next GOOD EV that is `fit`; else any but `failed`; else what there is. The deck must not be empty.
 
         Of the EVs in SKIP at most one is forgiven, as in `pick`, and that one is used only for want of any other.
@@ -111,11 +130,13 @@ class PlaneDeck:
         for _ in range(2 * len(self.cards)):
             card = self._next()
             if states[card] != _GOOD:
-                if forgiven < 0 and card != failed:
-                    forgiven = card
-                    if self._forgives:
+                if self._skipped_ns[card] > now - self._skip_ns:
+                    if forgiven < 0 and card != failed:
+                        forgiven = card
                         self._forgive(card)
-            elif card not in (forgiven, failed):
+                    continue
+                self._forgive(card)
+            if card not in (forgiven, failed):
                 if fit(card):
                     return card
                 if other < 0:
@@ -171,22 +192,3 @@ class PlaneDeck:
         self._position = draw % size
         self._stride = self._strides[(draw >> 32) % len(self._strides)]
         self._left = size
-
-
-class TimedDeck(PlaneDeck):
-    """The same where SKIP ends by a timer: the scan forgives an EV only for want of any other."""
-
-    __slots__ = ()
-    _forgives = False
-
-    def pick(self) -> int:
-        """The next GOOD EV of the scan, or the first it met when a whole turn has none. The deck must not be empty."""
-        first = -1
-        for _ in range(2 * len(self.cards)):
-            card = self._next()
-            if self._states[card] == _GOOD:
-                return card
-            if first < 0:
-                first = card
-        self._forgive(first)
-        return first

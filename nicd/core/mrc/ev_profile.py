@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from mrcfabric.rng import Rng
-from mrcfabric.units import Instant
+from mrcfabric.units import NEVER, Instant
 from nicd.core.ev_state import EvState, EvTrigger
 from nicd.core.events import EvTransition
 from nicd.core.mrc.deny_list import DenyList
@@ -43,8 +43,9 @@ class EvProfile:
 
     __slots__ = (
         "_barred", "_dead_losses", "_events", "_keep", "_min_active", "_on_bad", "_plane_order", "_plane_scan",
-        "_policy", "_qpn", "_rng", "_since_ns", "_stats", "_tally", "_target", "active", "bad_on", "decks", "down_ns",
-        "evs", "filled", "index_of", "on_skip", "outer", "path", "plane", "records", "resends_elsewhere", "states",
+        "_policy", "_qpn", "_rng", "_since_ns", "_skipped_ns", "_stats", "_tally", "_target", "active", "bad_on",
+        "decks", "down_ns", "evs", "filled", "index_of", "outer", "path", "plane", "records", "resends_elsewhere",
+        "states",
     )  # fmt: skip
 
     def __init__(
@@ -57,7 +58,7 @@ class EvProfile:
         stats: NicStats,
         events: Callable[[EvTransition], None],
         on_bad: Callable[[Instant, int], None],
-        deck: type[PlaneDeck] = PlaneDeck,
+        skip_ns: int = NEVER,
         tally: list[list[int]] | None = None,
         late_ns: int = 0,
         base_rtt_ns: int = 1,
@@ -65,7 +66,7 @@ class EvProfile:
         keep_ppt: int = 0,
         dead_losses: int = 3,
     ) -> None:
-        """`on_bad` is called with each EV that enters ASSUMED_BAD: (now, index); `deck` scans the EVs of one plane.
+        """`on_bad` is called with each EV that enters ASSUMED_BAD: (now, index). SKIP lasts `skip_ns` at most.
 
         `tally`: numbers of EVs by plane and state, which count these EVs until `leave`. `late_ns`: a marked path that
         is so much later than another gets fewer turns (0: none does). `dead_losses` in a row make a path dead.
@@ -79,8 +80,6 @@ class EvProfile:
         self._stats = stats
         self._events = events
         self._on_bad = on_bad
-        self.on_skip: Callable[[Instant, int], None] | None = None
-        """Called with each EV that enters SKIP: (now, index); None: nobody wants to know."""
         self._min_active, self._dead_losses = evs.min_active, dead_losses
         self.evs = [entry.ev for entry in entries]
         self.index_of = {ev: index for index, ev in enumerate(self.evs)}
@@ -97,10 +96,15 @@ class EvProfile:
         self._tally = rows = [[0] * len(EvState) for _ in range(planes)] if tally is None else tally
         for plane in self.plane:
             self._tally[plane][EvState.GOOD] += 1
+        self._skipped_ns: list[Instant] = [0] * len(entries)
+        """When each EV last went into SKIP."""
         self.decks = [
-            deck([i for i in range(len(active)) if self.plane[i] == plane], self.states, rng, rows[plane], self.path)
+            PlaneDeck(
+                [i for i in range(len(active)) if self.plane[i] == plane], self.states, rng, rows[plane], self.path,
+                self._skipped_ns, skip_ns,
+            )
             for plane in range(planes)
-        ]
+        ]  # fmt: skip
         if late_ns and policy.judge(EvState.GOOD, EvTrigger.ECN).target == _SKIP:
             for each in self.decks:
                 each.shares = PathShares(self.path, late_ns, self.records, each.cards)
@@ -136,9 +140,9 @@ class EvProfile:
                 self._plane_scan = scan
                 return plane
 
-    def pick_other(self, plane: int, index: int) -> int:
+    def pick_other(self, now: Instant, plane: int, index: int) -> int:
         """An EV of `plane` for a packet that was lost on the EV `index`."""
-        return self._policy.resend(self, plane, index)
+        return self._policy.resend(now, self, plane, index)
 
     def feedback(self, now: Instant, index: int, trigger: EvTrigger, sent_ns: Instant = 0) -> None:
         """Apply a trigger to the EV with this index. `sent_ns`: when the packet left, if the trigger is a loss."""
@@ -191,8 +195,7 @@ class EvProfile:
             bad[self.path[index]] = bad.get(self.path[index], 0) + (1 if target == EvState.ASSUMED_BAD else -1)
         if target == EvState.SKIP:
             self._stats.ev_skips += 1
-            if self.on_skip is not None:
-                self.on_skip(now, index)
+            self._skipped_ns[index] = now
         if target in (EvState.ASSUMED_BAD, EvState.DENIED):
             self._take_out(index)
         elif state in (EvState.ASSUMED_BAD, EvState.DENIED):

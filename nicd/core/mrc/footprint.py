@@ -160,7 +160,7 @@ PROFILE_EV: Final = (
 """Per EV of a profile that has EVs of its own, beside the value: 16 to 256 bits by its format. Its QPs share them."""
 
 SKIP_STAY: Final = (Width("over", TIME_BITS, "when it ends"), Width("ev", EV_INDEX_BITS, "whose"))
-"""Per EV in SKIP, where SKIP goes by the clock (`skip_ns`)."""
+"""Per EV in SKIP, which lasts `skip_ns` at most."""
 
 MARK_RUN: Final = (Width("ev", 32, "the peer's, as it travels"), Width("marks", 4, "in a row"))
 """Per marked EV of a peer, where marks are counted (`always_skip_marks`)."""
@@ -197,7 +197,7 @@ class QpCounts:
     probation: int
     work_requests: int
     stays: int = 0
-    """EVs in SKIP that a timer ends."""
+    """EVs in SKIP."""
     mark_runs: int = 0
     """EVs of the peer whose marks are counted."""
 
@@ -224,7 +224,7 @@ def limits_of(knobs: NicSettings, planes: int) -> QpCounts:
         probation=evs,
         # Messages that completed early stay until those before them complete; `work_requests_max` does not count them.
         work_requests=knobs.work_requests_max + psns,
-        stays=evs if knobs.skip_ns else 0,
+        stays=evs,
         mark_runs=knobs.marked_evs_max if knobs.always_skip_marks else 0,
     )
 

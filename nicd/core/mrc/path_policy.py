@@ -24,6 +24,7 @@ from typing import Final, Protocol, TypeVar
 from mypy_extensions import mypyc_attr
 
 from mrcfabric.rng import Rng
+from mrcfabric.units import Instant
 from nicd.core.ev_state import EvState, EvTrigger, Rule, step
 
 T = TypeVar("T")
@@ -45,11 +46,11 @@ class DeckLike(Protocol):
 
     cards: list[int]
 
-    def pick(self) -> int:
+    def pick(self, now: Instant) -> int:
         """The next GOOD EV of the scan, by index."""
         ...
 
-    def pick_among(self, fit: Callable[[int], bool], failed: int) -> int:
+    def pick_among(self, now: Instant, fit: Callable[[int], bool], failed: int) -> int:
         """The next GOOD EV that is `fit`, if there is one; `failed` only for want of any other."""
         ...
 
@@ -97,7 +98,7 @@ class PathPolicy(Protocol):
         """The state that follows, and where the rule stands."""
         ...
 
-    def resend(self, profile: ProfileLike, plane: int, index: int) -> int:
+    def resend(self, now: Instant, profile: ProfileLike, plane: int, index: int) -> int:
         """An EV of `plane`, by index, for a packet that was lost on the EV `index` (of any plane)."""
         ...
 
@@ -115,7 +116,7 @@ class MrcPolicy:
     def judge(self, state: EvState, trigger: EvTrigger) -> Rule:
         return step(state, trigger)
 
-    def resend(self, profile: ProfileLike, plane: int, index: int) -> int:
+    def resend(self, now: Instant, profile: ProfileLike, plane: int, index: int) -> int:
         """Not the EV that failed, nor one on its path, if there is a choice.
 
         Nor one on a path where another EV is ASSUMED_BAD: a packet that is lost twice costs a message twice the time.
@@ -124,7 +125,9 @@ class MrcPolicy:
         paths = profile.path
         failed = paths[index] if profile.plane[index] == plane else -1
         bad = profile.bad_on[plane]
-        return profile.decks[plane].pick_among(lambda card: paths[card] != failed and not bad.get(paths[card]), index)
+        return profile.decks[plane].pick_among(
+            now, lambda card: paths[card] != failed and not bad.get(paths[card]), index
+        )
 
 
 _CONTROLLERS: Final = (EvTrigger.DENY, EvTrigger.ALLOW)
@@ -145,8 +148,8 @@ class ObliviousPolicy:
     def judge(self, state: EvState, trigger: EvTrigger) -> Rule:
         return step(state, trigger) if trigger in _CONTROLLERS else Rule(state, "baseline")
 
-    def resend(self, profile: ProfileLike, plane: int, index: int) -> int:
-        return profile.decks[plane].pick()
+    def resend(self, now: Instant, profile: ProfileLike, plane: int, index: int) -> int:
+        return profile.decks[plane].pick(now)
 
 
 class SinglePolicy(ObliviousPolicy):

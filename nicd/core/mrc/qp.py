@@ -26,7 +26,6 @@ from nicd.core.ev_state import EvTrigger
 from nicd.core.events import STATUS_FLUSHED
 from nicd.core.memory import Region
 from nicd.core.mrc.board import MrcBoard
-from nicd.core.mrc.ev_deck import PlaneDeck, TimedDeck
 from nicd.core.mrc.ev_profile import EvProfile
 from nicd.core.mrc.ev_profiles import EvReporter, Profile
 from nicd.core.mrc.limits import Hints, Limits, Offer, retry_timers
@@ -37,7 +36,6 @@ from nicd.core.mrc.probe import Prober
 from nicd.core.mrc.recovery import QpLink
 from nicd.core.mrc.requestor import Requestor
 from nicd.core.mrc.responder import RCVD_MASK, RCVD_SHIFT, Responder
-from nicd.core.mrc.skip_timer import SkipTimer
 from nicd.core.qp_state import QpState
 from nicd.core.queue_pair import QueuePair
 from nicd.core.stamps import since_ns
@@ -73,15 +71,13 @@ class Link(QpLink):
             qp.qpn, qp.profile.universe.draw(peer.destination, rng), peer.destination.planes,
             POLICIES[settings.path_policy], rng, board.stats,
             EvReporter(board.tell, board.ev_events, qp.profile, self._port), self._ev_failed,
-            TimedDeck if settings.skip_ns else PlaneDeck, board.ev_tally,
+            settings.skip_ns, board.ev_tally,
             settings.path_late_ns if settings.path_shares else 0, settings.base_rtt_ns, settings.path_forget_ns,
             settings.plane_keep_ppt, settings.path_dead_losses,
         )  # fmt: skip
         for plane, deck in enumerate(self.profile.decks):
             if deck.shares is not None:
                 deck.shares.on_uneven = partial(peer.windows.on_uneven, plane)
-        if settings.skip_ns:
-            self.profile.on_skip = SkipTimer(self.profile, settings.skip_ns, board.timers).enter
         srh = any(len(outer) > CONTAINER_SIZE for outer in self.profile.outer)
         control_template = SrhControlTemplate if srh else ControlTemplate
         data_template = SrhDataTemplate if srh else DataTemplate
@@ -138,7 +134,7 @@ class Link(QpLink):
         mask = self.planes
         if mask:
             self._board.stats.tail_probes += 1
-            self.prober.ask(now, self.profile.decks[self.profile.pick_plane(mask)].pick())
+            self.prober.ask(now, self.profile.decks[self.profile.pick_plane(mask)].pick(now))
         self.search.begin(now)
 
     def heard(self, now: Instant) -> None:

@@ -201,7 +201,7 @@ class Requestor:
             self._wimm_open += message.imm is not None
         message.sent = offset + size
         self.psn_next = psn + 1
-        ev = self._profile.decks[plane].pick()
+        ev = self._profile.decks[plane].pick(now)
         self._note(now, Sent(psn, message, offset, size, opcode, ev, plane, now, 0, self._index))
         return self._template.build(
             opcode, psn & PSN_MASK, message.msn, message.rqmsn, message.remote_va + offset, message.r_key,
@@ -212,7 +212,7 @@ class Requestor:
     def _emit_lost(self, now: Instant, plane: int) -> bytearray:
         old = self._inflight.take_lost()
         message, offset, size, opcode = old.message, old.offset, old.size, old.opcode
-        ev = self._profile.pick_other(plane, old.ev)
+        ev = self._profile.pick_other(now, plane, old.ev)
         sent = Sent(old.psn, message, offset, size, opcode, ev, plane, now, old.tries + 1, self._index)
         # MRC 1.0 section 3: all causes use one retry budget, but only timeouts lengthen the RTO.
         sent.silences = old.silences + (old.cause == "timeout")

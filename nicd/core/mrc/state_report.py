@@ -49,7 +49,7 @@ def held(link: Link) -> QpCounts:
         probes=prober.asked,
         probation=prober.watched,
         work_requests=requestor.posted,
-        stays=link.profile.states.count(EvState.SKIP) if link.profile.on_skip is not None else 0,
+        stays=link.profile.states.count(EvState.SKIP),
         mark_runs=len(responder.marks.runs),
     )
 
@@ -137,7 +137,7 @@ def state_bytes(board: MrcBoard, qps: Mapping[int, Qp]) -> dict[str, int]:
         most.probes += prober.asked_peak
         now.probation += prober.watched
         most.probation += prober.watched_peak
-        now.stays += link.profile.states.count(EvState.SKIP) if link.profile.on_skip is not None else 0
+        now.stays += link.profile.states.count(EvState.SKIP)
         now.mark_runs += len(responder.marks.runs)
     most.stays, most.mark_runs = now.stays, now.mark_runs
     none = _fixed_bytes(0, 0, 0)

@@ -7,14 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mrcfabric.rng import Rng
+from mrcfabric.units import NEVER
 from nicd.core.ev_state import EvState
-from nicd.core.mrc.ev_deck import PlaneDeck, TimedDeck
+from nicd.core.mrc.ev_deck import PlaneDeck
 
 
 def test_every_turn_takes_every_ev_once() -> None:
     deck = PlaneDeck(list(range(13)), [EvState.GOOD] * 13, Rng("deck"))
     for _ in range(5):
-        assert set(Counter(deck.pick() for _ in range(13)).values()) == {1}
+        assert set(Counter(deck.pick(0) for _ in range(13)).values()) == {1}
 
 
 @pytest.mark.spec("MRC 1.0", "11.2.2")
@@ -24,7 +25,7 @@ def test_at_most_one_is_forgiven_per_packet(size: int, data: st.DataObject) -> N
     deck = PlaneDeck(list(range(size)), states, Rng("deck", size))
     for _ in range(10):
         before = list(states)
-        pick = deck.pick()
+        pick = deck.pick(0)
         assert states[pick] == EvState.GOOD
         assert sum(old != new for old, new in zip(before, states, strict=True)) <= 1
         # Used although it was skipped: only when nothing else was to be had.
@@ -34,17 +35,14 @@ def test_at_most_one_is_forgiven_per_packet(size: int, data: st.DataObject) -> N
 
 
 @pytest.mark.spec("MRC 1.0", "11.2.2")
-@pytest.mark.parametrize("kind", [PlaneDeck, TimedDeck])
 @given(st.integers(1, 12), st.data())
-def test_a_retransmission_forgives_one_at_most_and_avoids_what_failed(
-    kind: type[PlaneDeck], size: int, data: st.DataObject
-) -> None:
+def test_a_retransmission_forgives_one_at_most_and_avoids_what_failed(size: int, data: st.DataObject) -> None:
     states: list[int] = data.draw(st.lists(st.sampled_from([EvState.GOOD, EvState.SKIP]), min_size=size, max_size=size))
     fit = set(data.draw(st.lists(st.integers(0, size - 1))))
     failed = data.draw(st.integers(0, size - 1))
-    deck = kind(list(range(size)), states, Rng("deck", size))
+    deck = PlaneDeck(list(range(size)), states, Rng("deck", size))
     before = list(states)
-    pick = deck.pick_among(fit.__contains__, failed)
+    pick = deck.pick_among(0, fit.__contains__, failed)
     assert states[pick] == EvState.GOOD
     assert sum(old != new for old, new in zip(before, states, strict=True)) <= 1
     good = {card for card in range(size) if before[card] == EvState.GOOD} - {failed}
@@ -54,6 +52,43 @@ def test_a_retransmission_forgives_one_at_most_and_avoids_what_failed(
         assert pick in good
     elif size > 1:
         assert pick != failed
+
+
+class TestSkipEndsByTheClock:
+    """Two EVs in SKIP since 100 and 250, for 100 at most, beside two GOOD ones."""
+
+    SINCE = (100, 250, 0, 0)
+
+    def deck(self, skip_ns: int = 100) -> tuple[PlaneDeck, list[int]]:
+        states: list[int] = [EvState.SKIP, EvState.SKIP, EvState.GOOD, EvState.GOOD]
+        return PlaneDeck([0, 1, 2, 3], states, Rng("deck"), skipped_ns=list(self.SINCE), skip_ns=skip_ns), states
+
+    @pytest.mark.spec("MRC 1.0", "11.2.2")
+    def test_an_ev_whose_skip_is_over_has_its_turn(self) -> None:
+        deck, states = self.deck()
+        picks = [deck.pick(200) for _ in range(3)]
+        assert 0 in picks
+        assert 1 not in picks
+        assert states == [EvState.GOOD] * 4
+
+    @pytest.mark.spec("MRC 1.0", "11.2.2")
+    def test_before_that_it_misses_a_turn(self) -> None:
+        deck, _ = self.deck()
+        assert not {0, 1} & {deck.pick(199) for _ in range(2)}
+
+    def test_several_end_at_once_and_none_of_them_counts_as_forgiven_for_a_packet(self) -> None:
+        deck, states = self.deck()
+        assert sorted(deck.pick(350) for _ in range(4)) == [0, 1, 2, 3]
+        assert states == [EvState.GOOD] * 4
+
+    def test_a_retransmission_takes_one_whose_skip_is_over(self) -> None:
+        deck, states = self.deck()
+        assert deck.pick_among(200, lambda card: card == 0, failed=2) == 0
+        assert states[0] == EvState.GOOD
+
+    def test_with_no_time_the_scan_alone_ends_it(self) -> None:
+        deck, _ = self.deck(NEVER)
+        assert not {0, 1} & {deck.pick(1 << 40) for _ in range(2)}
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=6), st.integers(0, 40), st.data())
@@ -69,7 +104,7 @@ def test_paths_take_turns_at_even_distances(counts: list[int], turns: int, data:
         deck.cards[:] = kept
         deck.change()
         for _ in range(turns):
-            turn = [path[deck.pick()] for _ in kept]
+            turn = [path[deck.pick(0)] for _ in kept]
             rounds = [turn[begin : begin + width] for begin in range(0, len(turn), width)]
             assert rounds == [rounds[0]] * len(rounds)
             assert sorted(rounds[0]) == list(range(width))
@@ -79,6 +114,6 @@ def test_a_path_with_fewer_evs_comes_less_often_and_as_evenly() -> None:
     path = [0, 0, 0, 0, 1, 1]
     deck = PlaneDeck([0, 1, 2, 3, 4, 5], [EvState.GOOD] * 6, Rng("deck"), path=path)
     for _ in range(10):
-        turn = [path[deck.pick()] for _ in range(6)]
+        turn = [path[deck.pick(0)] for _ in range(6)]
         first, second = [place for place, one in enumerate(turn) if one == 1]
         assert second - first == 3

@@ -81,7 +81,7 @@ def test_a_single_path_stays_the_same_through_losses() -> None:
     (first,) = bench.pump(1_000)
     for trigger in (EvTrigger.GAP, EvTrigger.TIMEOUT, EvTrigger.TRIM, EvTrigger.ECN, EvTrigger.ALWAYS_SKIP):
         bench.link.profile.feedback(2_000, index, trigger, 1_000)
-    assert bench.link.profile.pick_other(plane, index) == index
+    assert bench.link.profile.pick_other(0, plane, index) == index
     assert bench.link.profile.states == [EvState.GOOD]
     assert first[6] == bench.link.profile.evs[index]
 

@@ -39,7 +39,7 @@ def turns(shares: PathShares, picks: int = 6400) -> list[float]:
     deck.shares = shares
     counts = [0] * 4
     for _ in range(picks):
-        counts[PATHS[deck.pick()]] += 1
+        counts[PATHS[deck.pick(0)]] += 1
     return [count / picks for count in counts]
 
 
@@ -162,7 +162,7 @@ def test_a_deck_of_thinned_paths_alone_still_gives_an_ev() -> None:
     shares.thinned[0] = 1
     deck = PlaneDeck([0, 1], [EvState.GOOD] * 2, Rng("deck"))
     deck.shares = shares
-    assert {deck.pick() for _ in range(20)} == {0, 1}
+    assert {deck.pick(0) for _ in range(20)} == {0, 1}
 
 
 class TestLongerPaths:

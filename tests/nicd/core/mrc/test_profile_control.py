@@ -73,7 +73,7 @@ def test_a_qp_has_the_evs_of_its_profile() -> None:
     profile = bench.qp(101).profile
     assert sorted(profile.evs) == sorted(EVS)
     assert [len(deck.cards) for deck in profile.decks] == [3, 3]
-    assert {profile.evs[profile.decks[1].pick()] for _ in range(20)} == set(EVS[4:7])
+    assert {profile.evs[profile.decks[1].pick(0)] for _ in range(20)} == set(EVS[4:7])
 
 
 @pytest.mark.spec("MRC 1.0", "6")
