@@ -33,8 +33,15 @@ def test_the_table(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_due_arrives_at_100_gbps(case: str) -> None:
-    least = 0.92 if case.startswith("one T1 dead") else 0.95
+    # In this mixture no flow has a link to itself, and within 40 round trips windows are not equal.
+    least = 0.94 if case.startswith("one T1 dead") else 0.95
     assert min(ratio((case, 100, seed), 2, {}) for seed in range(2)) >= least
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", list(CASES)[-3:])
+def test_on_eight_planes_nearly_all_of_it_does(case: str) -> None:
+    assert ratio((case, 100, 0), 8, {}) >= 0.98
 
 
 def test_mistakes(capsys: pytest.CaptureFixture[str]) -> None:
