@@ -96,15 +96,12 @@ class EvProfile:
         self._tally = rows = [[0] * len(EvState) for _ in range(planes)] if tally is None else tally
         for plane in self.plane:
             self._tally[plane][EvState.GOOD] += 1
-        self._skipped_ns: list[Instant] = [0] * len(entries)
-        """When each EV last went into SKIP."""
+        self._skipped_ns: list[Instant] = [0] * len(entries)  # when each last went into SKIP
+        of = [[index for index in range(len(active)) if self.plane[index] == plane] for plane in range(planes)]
         self.decks = [
-            PlaneDeck(
-                [i for i in range(len(active)) if self.plane[i] == plane], self.states, rng, rows[plane], self.path,
-                self._skipped_ns, skip_ns,
-            )
-            for plane in range(planes)
-        ]  # fmt: skip
+            PlaneDeck(cards, self.states, rng, row, self.path, self._skipped_ns, skip_ns)
+            for cards, row in zip(of, rows, strict=False)
+        ]
         if late_ns and policy.judge(EvState.GOOD, EvTrigger.ECN).target == _SKIP:
             for each in self.decks:
                 each.shares = PathShares(self.path, late_ns, self.records, each.cards)
