@@ -26,6 +26,9 @@ class ConfigError(Exception):
         self.what = what
         self.hint = hint
 
+    def __reduce__(self) -> tuple[type["ConfigError"], tuple[str, str, str]]:
+        return type(self), (self.where, self.what, self.hint)
+
 
 def _one_line(text: str) -> str:
     """The text with every sign that could move a cursor or end a line written out."""

@@ -1,5 +1,7 @@
 """What an operator is told stays one line, whatever was typed."""
 
+import pickle
+
 import pytest
 
 from mrcfabric.errors import ConfigError
@@ -18,3 +20,9 @@ def test_signs_that_move_a_cursor_are_written_out(typed: str, told: str) -> None
     error = ConfigError(typed, f"{typed} will not do", typed)
     assert str(error) == f"{told}: {told} will not do ({told})"
     assert error.where == typed
+
+
+def test_a_mistake_comes_back_whole_from_another_process() -> None:
+    error = pickle.loads(pickle.dumps(ConfigError("fabric.planes", "9 will not do", "1 to 8")))
+    assert (error.where, error.what, error.hint) == ("fabric.planes", "9 will not do", "1 to 8")
+    assert str(error) == "fabric.planes: 9 will not do (1 to 8)"

@@ -11,6 +11,7 @@ import contextlib
 import errno
 import getpass
 import hashlib
+import importlib.machinery
 import importlib.util
 import json
 import os
@@ -62,12 +63,17 @@ def look(order: dict[str, Any]) -> dict[str, Any]:
         found |= {
             "installed": _version("mrcfabric"),
             "missing": missing,
-            "pip": importlib.util.find_spec("pip") is not None,
+            "pip": _has_pip(),
             "code": [code, _used(code)],
             "packages": [packages, _used(packages)],
             "wheels": _digests(os.path.join(folder, "wheelhouse"), order["wheels"] if missing else []),
         }
     return found
+
+
+def _has_pip() -> bool:
+    """Whether pip is installed. Other finders than that of the path, as setuptools adds one, would import for it."""
+    return importlib.machinery.PathFinder.find_spec("pip") is not None
 
 
 def settle(order: dict[str, Any]) -> dict[str, Any]:
