@@ -137,8 +137,9 @@ def state_bytes(board: MrcBoard, qps: Mapping[int, Qp]) -> dict[str, int]:
         most.probes += prober.asked_peak
         now.probation += prober.watched
         most.probation += prober.watched_peak
-        now.stays += link.profile.states.count(EvState.SKIP)
         now.mark_runs += len(responder.marks.runs)
+    # Of the EVs of all connected QPs, which the board counts as they change.
+    now.stays = sum([row[EvState.SKIP] for row in board.ev_tally])
     most.stays, most.mark_runs = now.stays, now.mark_runs
     none = _fixed_bytes(0, 0, 0)
     return {
