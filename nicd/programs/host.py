@@ -21,7 +21,7 @@ from nicd.core.timers import Timer
 from nicd.programs.catalogue import part_of
 from nicd.programs.commands import RunProgram, StopProgram
 from nicd.programs.kind import Part, Run
-from nicd.programs.program import PROGRAMS_MAX, Program
+from nicd.programs.program import PROGRAMS_MAX, UNKNOWN, Program
 from nicd.programs.rank import Rank
 from nicd.programs.record import RankRecord
 
@@ -232,7 +232,7 @@ class Host:
         """Remove everything of a program here; peers may still send to it. RefusedError for an unknown program."""
         guest = self._guests.get(command.name)
         if guest is None:
-            raise RefusedError(f"no program {command.name}")
+            raise RefusedError(f"{UNKNOWN} {command.name}")
         # The rank ends first: it must not see completions of its destroyed QPs.
         self._end(now, guest, "stopped", "stopped")
         for qpn in guest.qps:

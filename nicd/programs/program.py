@@ -14,6 +14,8 @@ from mrcfabric.units import Instant
 
 PROGRAMS_MAX: Final = 64
 """Programs of one fabric, all hosts together, from launch to stop."""
+UNKNOWN: Final = "no program"
+"""How a NIC begins its refusal to end a program that it does not have."""
 RANKS_MAX: Final = 4096
 QPS_MAX: Final = 16
 """QPs from one rank to another."""

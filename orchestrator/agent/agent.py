@@ -170,6 +170,7 @@ class Agent:
             web.post("/limit", _answering(self._runs.limit)),
             web.post("/claim", _answering(self._runs.claim)),
             web.post("/load", _answering(self._runs.load)),
+            web.post("/stop_work", _answering(self._runs.stop_work)),
             web.post("/counters", _answering(self._runs.counters)),
             web.post("/glances", _answering(self._runs.glances)),
             web.post("/fidelity", _answering(self._runs.fidelity)),

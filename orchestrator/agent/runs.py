@@ -84,6 +84,16 @@ class RunRequests:
         """Program -> its owner, for programs that end with an owner."""
         return {name: owner for name, (owner, _) in self._owned.items()}
 
+    async def stop_work(self, body: Mapping[str, Any]) -> dict[str, str]:
+        """Stop `program`, which `owner` has claimed; returns NIC -> error where that failed."""
+        name, owner = Program.of(bodies.table(body, "program")).name, bodies.text(body, "owner", "")
+        whose, program = self._owned.get(name, ("", None))
+        if program is None or whose != owner:
+            raise RefusedError(f"{owner or 'nobody'} has no program {name}")
+        left = await self._fabric.stop_work(program)
+        self._owned.pop(name, None)
+        return left
+
     async def stop_work_of(self, owner: str) -> None:
         """Stop all programs of an owner that has gone. The journal notes those that cannot be stopped."""
         for program in [program for whose, program in self._owned.values() if whose == owner]:

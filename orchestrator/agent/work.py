@@ -25,9 +25,6 @@ from orchestrator.fabric.launched import LaunchedFabric
 NAME_CHARS_MAX: Final = 80
 ENDLESS_NS: Final = 1 << 61
 """The length of a program that sends until somebody stops it."""
-LEADS: Final = (2, 4, 8, 16)
-"""How far ahead a program begins, try by try, as a multiple of the lead of a command sent now: on a busy machine fabric
-time may pass the start before every NIC has made its QPs."""
 POLL_S: Final = 0.1
 
 
@@ -75,7 +72,8 @@ class WorkRequests:
         # One at a time, so that two requests do not take the same name or the same last place.
         async with self._one_at_a_time:
             await self._make_room(name)
-            program = await self._load(kind, name or self._free_name(), nics, figures, seed)
+            named = name or self._free_name()
+            program = await work.begin(self._fabric, kind, nics, figures=figures, name=named, seed=seed or None)
             until_ns = None if stopped_after_ns is None else program.begin_ns + stopped_after_ns
             self._started[program.name] = _Started(program, nics, until_ns)
         if until_ns is not None:
@@ -158,20 +156,6 @@ class WorkRequests:
             )
         return row
 
-    async def _load(self, kind: str, name: str, nics: list[str], figures: dict[str, Any], seed: str) -> Program:
-        """Give a program to its NICs. Begin further ahead at each try after fabric time has passed the start."""
-        for leads in LEADS:
-            program = await work.make(self._fabric, kind, name, nics, figures, seed or None, leads)
-            try:
-                await self._fabric.load(program)
-            except RefusedError:
-                await self._fabric.stop_work(program)  # some NICs may have taken it
-                if leads == LEADS[-1] or (await self._fabric.clock()).front_ns < program.begin_ns:
-                    raise
-            else:
-                break
-        return program
-
     def _free_name(self) -> str:
         return next(name for number in itertools.count(1) if (name := f"w{number}") not in self._started)
 
@@ -207,8 +191,7 @@ class WorkRequests:
         left = await self._fabric.stop_work(mine.program)
         journal, now_ns = self._fabric.journal, self._fabric.now_ns()
         for nic, problem in left.items():
-            if "no program" not in problem:  # a NIC that was started again does not know the program
-                journal.note("unstopped", now_ns, nic=nic, program=name, why=problem)
+            journal.note("unstopped", now_ns, nic=nic, program=name, why=problem)
         journal.note("work_over", now_ns, id=name, why=why)
 
     async def _stop_at(self, program: Program, until_ns: Instant) -> None:

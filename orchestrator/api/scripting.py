@@ -4,6 +4,7 @@ Owns these methods (`orchestrator.api.fabric` adds them to each kind). `watch` r
 for their end.
 """
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, Unpack
@@ -23,6 +24,11 @@ class Scripting(Verbs):
     def works(self) -> list[Work]:
         """Every program that `start` has started, the latest last."""
         return []
+
+    @cached_property
+    def _one_at_a_time(self) -> asyncio.Lock:
+        """Held while a program begins, so that two do not take the same number."""
+        return asyncio.Lock()
 
     async def watch(self) -> Watch:
         """Record what happens from now on, for measures and conditions."""
@@ -51,7 +57,7 @@ class Scripting(Verbs):
         nics = work.chosen(self.topology, ranks, self.find_nodes)
         if (await self.clock()).limit_ns is not None:
             raise RefusedError("fabric time is held: NICs make their memory and QPs while it goes on")
-        program = await work.make(self, kind, name, nics, figures or {}, seed)
-        await self.load(program)
+        async with self._one_at_a_time:
+            program = await work.begin(self, kind, nics, figures=figures or {}, name=name, seed=seed)
         self.works.append(Work(self, program))
         return self.works[-1]

@@ -19,8 +19,10 @@ from orchestrator.runs.program_results import ProgramResults
 
 POLL_S: Final = 0.05
 WAIT_WALL_S: Final = 600.0
-LEADS: Final = 2
-"""How far ahead a program begins, in leads of a command sent now: every NIC first makes its memory and QPs."""
+LEADS: Final = (2, 4, 8, 16)
+"""How far ahead a program begins, try by try, as a multiple of the lead of a command sent now.
+
+Every NIC first makes its memory and QPs; on a busy machine fabric time may pass the start before all of them have."""
 
 
 class Work:
@@ -32,9 +34,12 @@ class Work:
         """The NICs, in the order of their ranks."""
         self._fabric = fabric
         self._results = ProgramResults([program], fabric.topology)
+        self._stopped = False
 
     async def result(self) -> ProgramResult:
-        """The result so far, rank by rank; a rank whose NIC died is `lost`."""
+        """The result so far, rank by rank; a rank whose NIC died is `lost`. After `stop`: what it was just before."""
+        if self._stopped:
+            return self._results.results()[0]
         for nic, told in zip(self.nics, await asyncio.gather(*map(self._ask, self.nics)), strict=True):
             if told is None:
                 self._results.lose([nic])
@@ -45,11 +50,14 @@ class Work:
     async def finished(self, within_s: float = WAIT_WALL_S) -> ProgramResult:
         """Wait until every rank is done, and return the result.
 
-        Raises RefusedError when a rank failed or is lost, NoAnswerError after `within_s` of wall time.
+        Raises RefusedError when a rank failed or is lost or somebody called `stop`, NoAnswerError after `within_s` of
+        wall time.
         """
         try:
             async with asyncio.timeout(within_s):
                 while self._results.working:
+                    if self._stopped:
+                        raise RefusedError(f"{self.program.name} was stopped")
                     result = await self.result()
                     bad = [rank for rank in result.ranks if rank.state in ("failed", "lost")]
                     if bad:
@@ -58,6 +66,19 @@ class Work:
         except TimeoutError:
             raise NoAnswerError(f"{self.program.name} is not done within {within_s:g} s") from None
         return self._results.results()[0]
+
+    async def stop(self) -> ProgramResult:
+        """Have the NICs end and forget the program; returns the result until just before.
+
+        Raises RefusedError when a living NIC still has it.
+        """
+        result = await self.result()
+        if self._stopped:
+            return result
+        for nic, problem in (await self._fabric.stop_work(self.program)).items():
+            raise RefusedError(f"{self.program.name} goes on at {nic}: {problem}")
+        self._stopped = True
+        return result
 
     async def _ask(self, nic: str) -> Any:
         """Ask a NIC about all its ranks; None when it is dead, or was started again and does not know this program."""
@@ -68,21 +89,47 @@ class Work:
         return told if any(entry["name"] == self.program.name for entry in told) else None
 
 
-async def make(
+async def begin(
     fabric: Verbs,
     kind: str,
-    name: str | None,
+    nics: Sequence[str],
+    *,
+    figures: Mapping[str, Any],
+    name: str | None = None,
+    seed: str | None = None,
+) -> Program:
+    """Give NICs a program that begins soon, under a number (and by default a name) that no NIC uses yet.
+
+    Returns when every NIC has taken its part. Raises ConfigError for figures that make no sense, RefusedError when a
+    NIC refuses, the name is in use, or the NICs have no room for another program. One at a time: two that begin at the
+    same moment may take the same number.
+    """
+    for leads in LEADS:
+        program = await _made(fabric, kind, nics, figures, name, seed, leads)
+        try:
+            await fabric.load(program)
+        except RefusedError:
+            await fabric.stop_work(program)  # some NICs may have taken it
+            if leads == LEADS[-1] or (await fabric.clock()).front_ns < program.begin_ns:
+                raise
+        else:
+            return program
+    raise AssertionError("the last try returns or raises")
+
+
+async def _made(
+    fabric: Verbs,
+    kind: str,
     nics: Sequence[str],
     figures: Mapping[str, Any],
+    name: str | None,
     seed: str | None,
-    leads: int = LEADS,
+    leads: int,
 ) -> Program:
-    """Make the record of a program that can begin soon, with a number (and by default a name) that no NIC uses yet.
-
-    `leads`: how far ahead it begins, as a multiple of the lead of a command sent now. Raises ConfigError for figures
-    that make no sense, RefusedError when the NICs have no room for another program.
-    """
+    """The record of a program that begins `leads` leads of a command from now."""
     known = await asyncio.gather(*(fabric.call(nic, "progress") for nic in nics))
+    if any(name in told for told in known):
+        raise RefusedError(f"there is work {name} already")
     taken = {entry["number"] for told in known for entry in told.values()}
     number = next((one for one in range(PROGRAMS_MAX) if one not in taken), None)
     if number is None:

@@ -173,6 +173,11 @@ class AgentFabric(Verbs):
         """As `Fabric.load`. The program is stopped and forgotten when this object's lease ends."""
         await self.post("/load", program=program.settings(), at_ns=at_ns, owner=self.owner or None)
 
+    async def stop_work(self, program: Program) -> dict[str, str]:
+        """As `Fabric.stop_work`."""
+        left: dict[str, str] = await self.post("/stop_work", program=program.settings(), owner=self.owner)
+        return left
+
     async def claim(self, program: Program) -> None:
         """Have the agent stop this program at the end of the lease, too; `command` is about to give it to its NICs."""
         await self.post("/claim", program=program.settings(), owner=self.owner)

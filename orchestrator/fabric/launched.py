@@ -24,7 +24,7 @@ from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
 from mrcfabric.topology_file import with_system
 from mrcfabric.units import NEVER, Instant
-from nicd.programs.program import Program
+from nicd.programs.program import UNKNOWN, Program
 from orchestrator.fabric import readings, stalls
 from orchestrator.fabric.daemons import SCRAPE_WALL_S, Daemons
 from orchestrator.fabric.fault_injector import FaultInjector
@@ -346,7 +346,8 @@ class LaunchedFabric(Counted):
     async def stop_work(self, program: Program) -> dict[str, str]:
         """Have all living NICs of a program end and forget it at one instant; returns NIC -> error where that failed.
 
-        Afterwards the program's name and number can be used again. Fabric time must be running.
+        A NIC that does not know it (it was started again) has nothing to end. Afterwards the program's name and number
+        can be used again. Fabric time must be running.
         """
         nics = [self.topology.node_name(number) for number in program.ranks if number < self.topology.nics]
         asked, at_ns = [nic for nic in nics if self.alive(nic)], self.soon_ns()
@@ -355,7 +356,8 @@ class LaunchedFabric(Counted):
         for error in answers:
             if isinstance(error, BaseException) and not isinstance(error, (RefusedError, NoAnswerError)):
                 raise error
-        return {nic: str(error) for nic, error in zip(asked, answers, strict=True) if isinstance(error, Exception)}
+        failed = {nic: str(error) for nic, error in zip(asked, answers, strict=True) if isinstance(error, Exception)}
+        return {nic: why for nic, why in failed.items() if not why.startswith(UNKNOWN)}
 
     # Breaking.
 

@@ -91,6 +91,10 @@ class Verbs(Finder, ABC):
         """Give every NIC of a program its part."""
 
     @abstractmethod
+    async def stop_work(self, program: Program) -> dict[str, str]:
+        """Have all living NICs of a program end and forget it; returns NIC -> error where that failed."""
+
+    @abstractmethod
     async def inject(self, fault: Fault) -> Fault:
         """Inject a fault whose windows all lie in the future. Returns it as resolved, once the daemons have been told.
 

@@ -37,3 +37,9 @@ async def test_only_who_holds_a_lease_may_claim() -> None:
     for endpoint in (requests.claim, requests.load):
         with pytest.raises(RefusedError, match="run holds no lease: its programs would go on"):
             await endpoint({"program": program, "owner": "run"})
+
+
+async def test_only_whose_program_it_is_may_stop_it() -> None:
+    program = Program("x", "p2p", 0, (0, 1), 1, "seed").settings()
+    with pytest.raises(RefusedError, match="run has no program x"):
+        await RunRequests(UNHEARD, FaultRequests(UNHEARD)).stop_work({"program": program, "owner": "run"})

@@ -1,11 +1,13 @@
 """Work given to a running fabric: who has which rank, what came of it, and who is lost."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
+from nicd.programs.program import Program
 from orchestrator.api.work import chosen
 from orchestrator.fabric import Fabric
 from orchestrator.fabric.finder import Finder
@@ -41,6 +43,47 @@ async def test_every_byte_of_a_program_is_accounted_for(fabric: Fabric) -> None:
         assert result.ranks[1].bytes_verified == 4 << 16
         assert result.ranks[1].bytes_wrong == 0
     assert fabric.works == [first, second]
+    with pytest.raises(RefusedError, match="there is work back already"):
+        await fabric.start("incast", name="back", figures=MESSAGES)
+    assert (await second.stop()).done
+    assert await second.stop() == (await second.result())
+
+
+@pytest.mark.integration
+async def test_a_start_that_time_has_passed_is_tried_again_further_ahead(
+    fabric: Fabric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first two starts have passed before a NIC hears of them."""
+    tried = []
+    load = fabric.load
+
+    async def slowly(program: Program, at_ns: int | None = None) -> None:
+        tried.append(program.begin_ns)
+        if len(tried) < 3:
+            await fabric.until("data_packets", of="h000", at_least=1)
+            await fabric.reached(program.begin_ns + 1)
+        await load(program, at_ns)
+
+    busy = await fabric.start("p2p", figures={"message_bytes": 1 << 16, "for_ns": 1 << 40})
+    monkeypatch.setattr(fabric, "load", slowly)
+    work = await fabric.start("p2p", figures=MESSAGES)
+    assert len(tried) == 3
+    assert work.program.begin_ns == tried[-1]
+    assert (await work.finished(DEADLINE_S)).done
+    stopped = await busy.stop()
+    assert stopped.ranks[1].bytes_verified > 0
+    assert stopped.ranks[1].bytes_wrong == 0
+    assert [*await fabric.call("h001", "progress")] == ["p2p-1"]
+    with pytest.raises(RefusedError, match="p2p-0 was stopped"):
+        await busy.finished(DEADLINE_S)
+
+
+@pytest.mark.integration
+async def test_programs_that_start_at_once_have_numbers_of_their_own(fabric: Fabric) -> None:
+    works = await asyncio.gather(*(fabric.start("p2p", figures=MESSAGES) for _ in range(3)))
+    assert {work.program.number for work in works} == {0, 1, 2}
+    for work in works:
+        assert (await work.finished(DEADLINE_S)).done
 
 
 @pytest.mark.integration

@@ -85,6 +85,17 @@ async def test_an_unasked_death_comes_with_its_last_words(served: Fabric, attach
     assert any("ready" in line for line in death.log)
 
 
+async def test_a_script_may_stop_its_own_work(served: Fabric, attached: AttachedFabric) -> None:
+    endless = {"message_bytes": 1 << 16, "for_ns": 1 << 40}
+    work = await attached.start("p2p", name="mine", figures=endless)
+    async with Fabric.attach(run_dir=served.folder.path) as other:
+        with pytest.raises(RefusedError, match="has no program mine"):
+            await other.stop_work(work.program)
+    await work.stop()
+    assert await attached.call("h000", "progress") == {}
+    await (await attached.start("p2p", name="mine", figures=endless)).stop()
+
+
 BREAKS_AND_HOLDS = """
 import asyncio, sys
 from pathlib import Path
