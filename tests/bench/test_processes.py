@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,10 @@ def test_titles_tell_kinds(line: bytes, kind: str) -> None:
 
 @pytest.mark.integration
 def test_children_are_found_with_their_memory() -> None:
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", "input(1)"], **pipes) as child:
+        assert child.stdout is not None
+        assert child.stdout.read(1) == b"1", "it runs, and no longer starts"
         assert child.pid in descendants(os.getpid())
         assert by_kind([child.pid]) == {"orchestrator": [child.pid]}
         assert pss_mb(child.pid) > 0.1

@@ -7,7 +7,8 @@ from mrcfabric.wire.icrc import seal
 from mrcfabric.wire.layout import ACKNOWLEDGE, NACK, NACK_UNEXP_EVENT, SYNDROME_INVALID_REQUEST
 from nicd.core.commands import ConnectQp, CreateQp, DestroyQp, ModifyQp
 from nicd.core.events import QpChange
-from tests.support.ladder import R_KEY, Ladder, pattern
+from tests.support.ladder import R_KEY, Ladder
+from tests.support.pattern import pattern
 from tests.support.wire import AB, BA, Seen, Wire
 
 LATE_NS = 60_000

@@ -29,6 +29,7 @@ from nicd.core.events import RECV_WITH_IMM, CommandDone, Completion, QpChange
 from nicd.core.nic import Nic
 from switchd.compose import switch_config
 from switchd.core.switch import Switch
+from tests.support.pattern import pattern
 from tests.support.wire import AB, BA, Seen, Wire
 
 SOURCE_VA = 0x1000
@@ -41,12 +42,6 @@ FIRST_PSN = {AB: 0xFFFFF8, BA: 77}
 """First PSNs: eight packets below the wrap in the direction that tests use most."""
 NAMES = ("h000", "h002")
 """Two NICs below different T0s."""
-
-
-def pattern(seed: int, size: int) -> bytearray:
-    """Bytes that differ between seeds and nowhere repeat in step with a packet."""
-    block = bytes((value * 167 + seed * 59 + (value >> 8) * 31) & 0xFF for value in range(65_521))
-    return bytearray((block * (size // len(block) + 1))[:size])
 
 
 class Cabled(PathTable):

@@ -20,6 +20,7 @@ from switchd.compose import switch_config
 from switchd.core.build import build_switch
 from switchd.core.commands import SetImpairment as SetSwitchImpairment
 from switchd.core.switch import Switch
+from tests.support.pattern import pattern
 
 SOURCE_VA = 0x1000
 TARGET_VA = 0x1_0000_0000
@@ -27,12 +28,6 @@ SOURCE_REGION, TARGET_REGION = 1, 2
 R_KEY = 0xBEEF
 READY_NS = 1_000
 """From here on both ends of every pair are RTS."""
-
-
-def pattern(seed: int, size: int) -> bytearray:
-    """Bytes that differ between seeds and nowhere repeat in step with a packet."""
-    block = bytes((value * 167 + seed * 59 + (value >> 8) * 31) & 0xFF for value in range(65_521))
-    return bytearray((block * (size // len(block) + 1))[:size])
 
 
 class Fabric:

@@ -11,8 +11,9 @@ from nicd.core.commands import RegisterMemory
 from nicd.core.events import RECV_WITH_IMM, Completion
 from nicd.core.nic import Nic
 from switchd.core.switch import Switch
-from tests.nicd.core.fabric import R_KEY, READY_NS, SOURCE_REGION, SOURCE_VA, TARGET_REGION, TARGET_VA, Fabric, pattern
+from tests.nicd.core.fabric import R_KEY, READY_NS, SOURCE_REGION, SOURCE_VA, TARGET_REGION, TARGET_VA, Fabric
 from tests.support.mutate import among
+from tests.support.pattern import pattern
 
 PAIR = Topology(
     name="pair", planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=1, evs_per_qp=16, reserve_evs_per_qp=8

@@ -13,7 +13,7 @@ from nicd.compose import nic_config
 from nicd.core.commands import ConnectQp, CreateQp, ModifyQp, PostWrite, RegisterMemory
 from nicd.core.events import RECV_WITH_IMM, Completion, QpChange
 from nicd.core.nic import Nic
-from tests.nicd.core.fabric import pattern
+from tests.support.pattern import pattern
 
 SOURCE_VA, TARGET_VA = 0x1000, 0x1_0000_0000
 SOURCE_REGION, TARGET_REGION = 1, 2

@@ -15,7 +15,7 @@ from nicd.core.events import RECV_WITH_IMM, Completion, QpChange
 from nicd.core.nic import Nic
 from nicd.core.uet.qp import UetLink
 from nicd.core.uet.transport import UetTransport
-from tests.nicd.core.fabric import pattern
+from tests.support.pattern import pattern
 
 SOURCE_VA, TARGET_VA = 0x1000, 0x1_0000_0000
 SOURCE_REGION, TARGET_REGION = 1, 2
