@@ -24,7 +24,9 @@ def test_a_long_incast_sends_next_to_nothing_again(degree: int, goodput: float, 
 
 
 @pytest.mark.spec("MRC 1.0", "4")
-@pytest.mark.parametrize(("rate", "degree", "alike"), [(25, 4, 0.95), (25, 15, 0.9), (100, 4, 0.985)])
+@pytest.mark.parametrize(
+    ("rate", "degree", "alike"), [(25, 4, 0.95), (25, 15, 0.9), (100, 4, 0.985), (400, 15, 0.97), (400, 31, 0.97)]
+)
 def test_every_bin_of_a_long_incast_is_fair(rate: int, degree: int, alike: float) -> None:
     """At 25 Gb/s a product is ten packets: 15 windows of one packet and a part, which whole packets do not know."""
     found = watch(long_one(degree, 1, rate_bps=rate * 10**9))

@@ -21,6 +21,7 @@ class PathRecords:
     __slots__ = (
         "_base_ns",
         "_before_ns",
+        "_bounded",
         "_forget_ns",
         "_least_ns",
         "_misses",
@@ -53,6 +54,8 @@ class PathRecords:
         self._least_ns: list[int] = []
         self._before_ns: list[int] = []
         """By path: when the current span began, its shortest round trip, and the shortest of the span before."""
+        self._bounded: list[bool] = []
+        """By path: whether the shortest round trip of the current span is a bound from below, see `freed`."""
         self.lag_ns: list[int] = []
         """By how much each path is longer than the base RTT."""
         self.earliest_ns: Instant = NEVER
@@ -77,6 +80,7 @@ class PathRecords:
             self._since_ns.append(-1)
             self._least_ns.append(0)
             self._before_ns.append(0)
+            self._bounded.append(False)
             self.lag_ns.append(0)
             self._strikes.append(0)
             self._struck_ns.append(-1)
@@ -96,8 +100,9 @@ class PathRecords:
         way = self.way[index]
         age_ns = now - self._since_ns[way]
         span_ns = SPAN_RTTS * self._base_ns
-        if self._since_ns[way] < 0 or age_ns >= 2 * span_ns:
+        if self._since_ns[way] < 0 or age_ns >= 2 * span_ns or self._bounded[way]:
             self._begin(now, way, rtt_ns, rtt_ns)
+            self._bounded[way] = False
         elif age_ns >= span_ns:
             self._begin(now, way, rtt_ns, self._least_ns[way])
         elif rtt_ns < self._least_ns[way]:
@@ -119,12 +124,13 @@ class PathRecords:
         if rtt_ns > self._base_ns:
             since_ns = self._since_ns[way]
             if since_ns < 0 or now - since_ns >= SPAN_RTTS * self._base_ns:
-                self.measured(now, index, rtt_ns)
+                self._begin(now, way, rtt_ns, self._least_ns[way] or rtt_ns)
+                self._bounded[way] = True
 
     def lag_of(self, index: int) -> int | None:
-        """By how much the path of an EV is longer than the base RTT; None: no packet has measured it."""
+        """By how much the path of an EV is longer than the base RTT; None: no round trip of late has measured it."""
         way = self.way[index]
-        return None if self._since_ns[way] < 0 else self.lag_ns[way]
+        return None if self._since_ns[way] < 0 or self._bounded[way] else self.lag_ns[way]
 
     def late(self, now: Instant, index: int, rtt_ns: int) -> None:
         """A packet that was judged lost has arrived after `rtt_ns`: forget shorter round trips of its path."""

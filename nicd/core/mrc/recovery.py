@@ -218,7 +218,8 @@ class Recovery:
         # It would have delayed the packet that overtook the lost one, unless that left much later.
         passed_ns = sent.passed_ns
         if passed_ns:
-            if passed_ns - (self._profile.records.lag_of(sent.ev) or 0) >= self._slow_ns:
+            records = self._profile.records
+            if passed_ns - records.lag_ns[records.way[sent.ev]] >= self._slow_ns:
                 return True
             if passed_ns < self._quick_ns and now - sent.sent_ns < self._drained_ns:
                 return False

@@ -86,3 +86,17 @@ def test_a_path_none_of_whose_packets_causes_a_sack_is_measured_by_those_that_ot
         records.freed(now, 1, now - 205)
     assert records.lag_ns == [0, 190]
     assert records.delivered_ns == [-1, 255]
+
+
+def test_only_round_trips_tell_the_length_of_a_path_that_is_compared_with_others() -> None:
+    """What others have freed arrived some time after it was not there yet: that is no length."""
+    records = PathRecords([0, 0], [0, 1], 10)
+    assert [records.lag_of(0), records.lag_of(1)] == [None, None]
+    records.measured(100, 0, 80)
+    records.known_ns = 95
+    records.freed(100, 1, 60)
+    assert [records.lag_of(0), records.lag_of(1)] == [70, None]
+    assert records.lag_ns == [70, 25]
+    # A round trip counts at once, also a longer one.
+    records.measured(110, 1, 82)
+    assert [records.lag_of(0), records.lag_of(1)] == [70, 72]
