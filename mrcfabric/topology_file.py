@@ -57,6 +57,15 @@ _KEYS = tuple(item.name for item in dataclasses.fields(Topology))
 _BLOCK = re.compile(r"([0-9a-fA-F]{1,4}):([0-9a-fA-F]{1,4})(?:::(?:/32)?)?", re.ASCII)
 
 
+class OptionValue(str):
+    """A setting as `key=value` that somebody gave by an option of its own, which its mistakes name."""
+
+    __slots__ = ("written",)
+
+    written: str
+    """The option and its value, as `--planes 4`."""
+
+
 @dataclass(frozen=True, slots=True)
 class TopologyFile:
     """A topology, and the place where each of its values was written."""
@@ -329,7 +338,7 @@ def _leaf(loader: yaml.SafeLoader, path: str, key: str, node: yaml.Node) -> Any:
 
 def _override(flag: str, base: dict[str, Any], places: dict[str, str], prefix: str = "") -> None:
     key, equals, text = flag.partition("=")
-    where = f"--system {shown(flag.partition('=')[2])}" if key == SYSTEM_KEY else f"--set {shown(prefix + flag)}"
+    where = _written(flag, prefix)
     table, dot, inner = key.partition(".")
     if not equals:
         raise ConfigError(where, "is no setting", "key=value, as planes=4 or nic.rto_ns=200us")
@@ -350,6 +359,14 @@ def _override(flag: str, base: dict[str, Any], places: dict[str, str], prefix: s
     else:
         base[key] = _value(key, value, text)
     places[key] = where
+
+
+def _written(flag: str, prefix: str) -> str:
+    """A flag as somebody wrote it."""
+    if isinstance(flag, OptionValue):
+        return flag.written
+    key, _, text = flag.partition("=")
+    return f"--system {shown(text)}" if key == SYSTEM_KEY else f"--set {shown(prefix + flag)}"
 
 
 def _nearest(key: str, known: Sequence[str]) -> str:

@@ -114,7 +114,7 @@ class Kind:
         for name, value in figures.items():
             self.figures[name].check(f"{where}.{name}", value)
         if not self.ranks_least <= ranks <= self.ranks_most:
-            raise ConfigError(f"{where}.ranks", f"{ranks} ranks", f"{self.ranks_least} to {self.ranks_most}")
+            raise ConfigError(f"{where}.ranks", f"{ranks} will not do", f"{self.ranks_least} to {self.ranks_most}")
         if self.even and ranks % 2:
             raise ConfigError(f"{where}.ranks", f"{ranks} ranks cannot be put into pairs")
         return {name: figures.get(name, row.default) for name, row in self.figures.items()}

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
+from mrcfabric.naming import shown
+
 if TYPE_CHECKING:
     from mrcfabric.topology import Topology
     from orchestrator.hosts.cluster import Cluster
@@ -100,8 +102,15 @@ _KEYS = {
 
 def overrides(settings: list[str] | None, **flags: int | str | None) -> list[str]:
     """Size flags (those that were given) and `--set` flags as `key=value`, the latter last."""
-    given = [f"{_KEYS[flag]}={value}" for flag, value in flags.items() if value is not None]
-    return given + (settings or [])
+    from mrcfabric.topology_file import OptionValue
+
+    given = []
+    for name, value in flags.items():
+        if value is not None:
+            one = OptionValue(f"{_KEYS[name]}={value}")
+            one.written = f"--{name.replace('_', '-')} {shown(str(value))}"
+            given.append(one)
+    return [*given, *(settings or [])]
 
 
 def cluster_asked_for(

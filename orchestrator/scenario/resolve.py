@@ -94,7 +94,8 @@ def resolve(
     source = _fabric(document, file.system, topology)
     if seed is None:
         seed = str(file.seed) if file.seed is not None else source.topology.seed
-    fabric = topology or dataclasses.replace(source.topology, seed=seed)
+    seeded = _seeded(source.topology, seed)
+    fabric = topology or seeded
     scale = Scale.of(fabric, file.nominal_dilation)
     length_ns = _positive(root, "length", scale.length(file.length))
     look_ns = _positive(root, "look", scale.length(file.look))
@@ -150,6 +151,14 @@ def _read_traces(document: Document) -> None:
 
 
 # The fabric.
+
+
+def _seeded(topology: Topology, seed: str) -> Topology:
+    """A fabric with another seed. That of a file was checked with the file."""
+    try:
+        return dataclasses.replace(topology, seed=seed)
+    except ConfigError as error:
+        raise ConfigError("--seed", error.what, error.hint) from None
 
 
 def _fabric(document: Document, system: str | None, running: Topology | None) -> TopologyFile:

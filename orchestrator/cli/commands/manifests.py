@@ -84,7 +84,7 @@ def manifests(
         files[name] = source
     found = budget(placed(topology, inventory, nodes_per_process))
     refuse(found)
-    leading = Leading("run" if run else "up", name, tuple(flags), nodes_per_process)
+    leading = Leading("run" if run else "up", name, tuple(map(str, flags)), nodes_per_process)
     workloads = Workloads(found, leading, PORT_BASE if port_base is None else port_base)
     read = {name: path.read_bytes() for name, path in files.items()}
     folder.write(

@@ -52,7 +52,7 @@ def test_defaults_are_filled_in() -> None:
         ({"messages": [[0, 1, 10, True]]}, 4, r"messages\[0\]"),
         ({"messages": [[0, 1, 0, 0]]}, 4, "a message of 0 bytes"),
         ({"messages": TRACE}, 3, "pairs"),
-        ({"messages": TRACE}, 10, "10 ranks"),
+        ({"messages": TRACE}, 10, "ranks: 10 will not do"),
     ],
 )
 def test_mistakes_are_named(figures: dict[str, Any], ranks: int, text: str) -> None:

@@ -1,5 +1,6 @@
 """Size flags and --set become one list, in their order of precedence; EVs as typed are numbers or refused."""
 
+import pickle
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,16 @@ def test_set_wins_over_size_flags() -> None:
     assert flags == ["planes=4", "t0_per_plane=3", "rate_bps=25G", "link_delay_ns=500ns", "planes=2"]
     topology = load(None, flags)
     assert (topology.planes, topology.t0_per_plane, topology.rate_bps) == (2, 3, 25 * 10**9)
+
+
+def test_a_mistake_names_the_flag_that_was_written() -> None:
+    for flags, written in (
+        (overrides(None, planes=99), "--planes 99: planes: 99 will not do"),
+        (pickle.loads(pickle.dumps(overrides(None, nics_per_t0=0))), "--nics-per-t0 0: nics_per_t0: 0 will not do"),
+        (overrides(["planes=99"], planes=2), "--set planes=99: planes: 99 will not do"),
+    ):
+        with pytest.raises(ConfigError, match=f"^{written}"):
+            load(None, flags)
 
 
 def test_a_lease_is_for_hosts_of_an_inventory() -> None:

@@ -30,7 +30,7 @@ def test_every_kind_needs_no_more_than_its_name(kind: str) -> None:
     ("kind", "ranks", "settings", "complaint"),
     [
         ("incats", [], [], "incats: no such kind of work (nearest is incast)"),
-        ("p2p", ["h000"], [], "NICs: ranks: 1 ranks (2 to 4096)"),
+        ("p2p", ["h000"], [], "NICs: ranks: 1 will not do (2 to 4096)"),
         ("p2p", ["h000", "h009"], [], "no such node"),
         ("p2p", ["9"], [], "9 ranks (the fabric has 4 NICs)"),
         ("p2p", ["x*"], [], "x* is the name of no NIC"),

@@ -53,7 +53,7 @@ def test_figures_and_begin() -> None:
         ("kind: training, ranks: [h000, h000]", "ranks[1]: h000 is a rank already"),
         ("kind: training, ranks: [h009]", "no such node"),
         ("kind: training, ranks: 'x*'", "is the name of no NIC"),
-        ("kind: training, ranks: 1", "ranks: 1 ranks"),
+        ("kind: training, ranks: 1", "ranks: 1 will not do"),
         ("kind: training, steps: 0", "steps: 0 will not do (wanted: a whole number"),
         ("kind: training, bucket_bytes: 1", "bucket_bytes"),
         ("kind: training, compute: 5", "wanted: a length"),
