@@ -23,7 +23,8 @@ LEAD_WALL_S = 0.25
 """How long a command may take to its daemon. The lead is the fabric time of that long, at the latest pace."""
 LEAD_HOPS_MIN = 50
 IDLE_HOPS_PER_S = 2000
-"""The assumed pace of an idle fabric once it is woken, until a faster one has been measured."""
+"""The assumed pace of an idle fabric once it is woken, until a faster one has been measured; less if it is slowed down
+to less: twice that, as it may have to catch up."""
 PACE_WALL_S = 0.02
 """Pace is measured over at least this long."""
 STALL_WALL_S = 5.0
@@ -70,6 +71,8 @@ class Timekeeper:
         self._reached_ns: Instant = 0
         self._pace_ns_per_s = 0.0
         self._pace_ns_per_s_max = float(IDLE_HOPS_PER_S * hop_ns)
+        if dilation:
+            self._pace_ns_per_s_max = min(self._pace_ns_per_s_max, 2 * NS_PER_S / dilation)
         self._pace_mark: tuple[float, Instant] = (time.monotonic(), 0)
         self._moved: tuple[float, Instant] = (time.monotonic(), 0)
         self._ordered: dict[int, tuple[int, Instant | None]] = {}

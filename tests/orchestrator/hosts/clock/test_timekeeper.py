@@ -114,6 +114,16 @@ def test_the_lead_follows_the_pace(keeper: Timekeeper) -> None:
     assert keeper.lead_ns() == LEAD_HOPS_MIN * HOP_NS
 
 
+@pytest.mark.parametrize(("dilation", "hops"), [(20_000, LEAD_HOPS_MIN), (2_000, 250), (500, 500), (0, 500)])
+def test_a_fabric_that_is_slowed_down_wakes_up_no_faster(dilation: float, hops: int) -> None:
+    """Hops of a microsecond: 50 of them take a wall second at the slower pace; without the bound it was ten."""
+    keeper = Timekeeper([[(1, 1000)], [(0, 1000)]], 1, 1000, dilation)
+    try:
+        assert keeper.lead_ns() == hops * 1000
+    finally:
+        keeper.close()
+
+
 def test_the_lead_of_a_fabric_that_is_let_go_is_that_of_its_pace_before(keeper: Timekeeper) -> None:
     keeper.limit(5000)
     keeper.page.wake()
