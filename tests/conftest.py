@@ -1,5 +1,5 @@
 """What every test of the project shares: how thoroughly properties are searched, how many run side by side, that what
-is compiled is compiled once, that no program of the system is found unasked, and that no child process is left."""
+is compiled is compiled once, that no program of the system is found unasked, and that no process is left."""
 
 import gc
 import os
@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from mrcfabric.cores import COMPILED, CORES
 from orchestrator.process import launcher
-from tests.support import packages
+from tests.support import leftovers, packages
 from tests.support.turns_of_tests import in_turn, wall_s
 from tests.support.warm_command import WARM
 from tests.support.warm_fork_server import WARM_FORK_SERVER
@@ -30,6 +30,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+leftovers.mark()
 _LINKS = packages.hide_programs()
 
 launcher.subprocess = WARM_FORK_SERVER  # type: ignore[assignment]
@@ -65,6 +66,11 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
+
+
+def pytest_sessionfinish() -> None:
+    """Also when the run was interrupted: no detached fabric stays."""
+    leftovers.end_left_behind()
 
 
 def pytest_unconfigure() -> None:
