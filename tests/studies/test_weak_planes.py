@@ -137,6 +137,36 @@ def test_one_longer_path_of_a_plane_takes_nothing_from_it(rate: int, delay_ns: i
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
+    ("rate", "paths", "delay_ns", "least", "seed"),
+    [
+        (100, 3, 12_000, LEAST, 0),
+        (100, 2, 30_000, LEAST, 1),
+        *(
+            pytest.param(rate, paths, delay_ns, least, seed, marks=pytest.mark.long)
+            # The fewer packets there are per round trip, the longer it takes to tell a length from a queue.
+            for rate, paths, delay_ns, least in [
+                (25, 2, 12_000, 0.9),
+                (25, 2, 30_000, 0.9),
+                (50, 3, 12_000, 0.9),
+                (100, 2, 6_000, LEAST),
+                (100, 2, 30_000, LEAST),
+                (100, 3, 12_000, LEAST),
+                (400, 2, 12_000, LEAST),
+            ]
+            for seed in (2, 3)
+        ),
+    ],
+)
+def test_several_longer_paths_of_a_plane_take_nothing_from_it(
+    rate: int, paths: int, delay_ns: int, least: float, seed: int
+) -> None:
+    """Of four; where three are longer the fourth one is what delays are measured against."""
+    made = topology(2, seed=str(seed), rate_bps=rate * 10**9)
+    holds(measure(made, across(made, seed), [longer(made, 0, delay_ns, range(paths))]), least)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
     ("rate", "seed"),
     [(25, "0"), *(pytest.param(rate, seed, marks=pytest.mark.long) for rate in (25, 50, 100) for seed in "1234")],
 )

@@ -49,8 +49,8 @@ class Nscc(CongestionWindow):
         "_delay_ns", "_delays", "_delivered", "_eta_ns", "_extra_ns", "_fast", "_fast_bytes", "_floor", "_gamma_ppt",
         "_ignore_bytes", "_inc", "_late", "_limits", "_loss_cuts", "_md_ppt", "_mtu", "_octave_ppt", "_penalised",
         "_qa", "_qa_bytes", "_qa_end_ns", "_qa_measured", "_qa_period_ns", "_qa_trigger", "_reference_ns", "_saved",
-        "_setup", "_since_bytes", "_span_bytes", "_uneven_ns", "cwnd_bytes_max", "penalties", "quick_adapts",
-        "restores",
+        "_scaled_ns", "_setup", "_since_bytes", "_span_bytes", "_uneven_ns", "cwnd_bytes_max", "penalties",
+        "quick_adapts", "restores",
     )  # fmt: skip
 
     def __init__(self, setup: WindowSetup) -> None:
@@ -73,8 +73,8 @@ class Nscc(CongestionWindow):
         """The window before late packets without a mark reduced it, as long as nothing else did; 0: none did."""
         self._extra_ns = 0
         """How much longer, without any queue, a round trip of this context takes than one of another plane."""
-        self._uneven_ns = 0
-        """How much longer its paths are on average than the middle one."""
+        self._uneven_ns = self._scaled_ns = 0
+        """How much longer its paths are on average than the shortest one; the most for which the window has grown."""
         base_ns = min(knobs.base_rtt_near_ns, knobs.base_rtt_ns) if setup.near else knobs.base_rtt_ns
         self._measure(base_ns)
         self.base_rtt_ns = base_ns if knobs.base_rtt_measured else 0
@@ -90,8 +90,7 @@ class Nscc(CongestionWindow):
         self._inc = 0
         """Increase not yet applied, bytes times window."""
         self._since_bytes = 0
-        self._adjusted_ns: Instant = 0
-        self._eta_ns: Instant = 0
+        self._adjusted_ns = self._eta_ns = 0
         self._decreased_ns: Instant = -knobs.base_rtt_ns - 1
         self._fast = False
         self._fast_bytes = 0
@@ -108,9 +107,7 @@ class Nscc(CongestionWindow):
         self._penalised = False
         self._saved = 0
         """The window before the last penalty began."""
-        self.quick_adapts = 0
-        self.penalties = 0
-        self.restores = 0
+        self.quick_adapts = self.penalties = self.restores = 0
 
     @property
     def average_delay_ns(self) -> int:
@@ -350,18 +347,21 @@ class Nscc(CongestionWindow):
             self._extra_ns = extra_ns
             self._measure(self._base_ns)
             scaled = self.cwnd_bytes
-            # Packets were late by the length alone: give back what was cut while the length was taken for a queue.
+            # Packets were late by the length alone: give back what was cut while it was taken for a queue.
             if self._reference_ns - before_ns >= self._limits.target_ns >> 1:
                 scaled = max(scaled, self._before_late)
-            # Keep the rate over the longer path: the same rate needs more in flight there.
-            scaled = scaled * self._reference_ns // before_ns
-            self.cwnd_bytes = max(min(scaled, self.cwnd_bytes_max), self._floor)
+            # Keep the rate over the longer path: it needs more in flight there.
+            self.cwnd_bytes = max(min(scaled * self._reference_ns // before_ns, self.cwnd_bytes_max), self._floor)
             self._before_late = 0
 
     def on_uneven(self, mean_ns: int) -> None:
-        """A deliberate difference: packets on longer paths stay in flight longer, so more of them fill the plane."""
+        """A deliberate difference: packets on longer paths stay in flight longer: the same rate needs more of them."""
         self._uneven_ns = mean_ns
         self._measure(self._base_ns)
+        # Once for each length, as one may seem longer and shorter in turn; to what is little more it grows by itself.
+        if mean_ns - self._scaled_ns >= self._limits.target_ns >> 1:
+            base_ns, before_ns, self._scaled_ns = self._reference_ns, self._scaled_ns, mean_ns
+            self.cwnd_bytes = self.cwnd_bytes * (base_ns + mean_ns) // (base_ns + before_ns)
         self.cwnd_bytes = min(self.cwnd_bytes, self.cwnd_bytes_max)
 
     def _measure(self, base_ns: int) -> None:

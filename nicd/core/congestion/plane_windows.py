@@ -244,7 +244,7 @@ class PlaneWindows:
         self.longer = sum(1 << plane for plane, is_late in enumerate(late) if is_late)
 
     def on_uneven(self, plane: int, mean_ns: int) -> None:
-        """The paths of `plane` are longer than its middle one by `mean_ns`, on average."""
+        """The paths of `plane` are longer than its shortest one by `mean_ns`, on average."""
         if self._alone:
             self.of[plane].on_uneven(mean_ns)
 

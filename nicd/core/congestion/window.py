@@ -61,7 +61,7 @@ class CongestionWindow:
         raise NotImplementedError
 
     def on_uneven(self, mean_ns: int) -> None:
-        """On average paths are longer by `mean_ns` than the middle one, against which delays are measured."""
+        """On average paths are longer by `mean_ns` than the shortest one, against which delays are measured."""
         raise NotImplementedError
 
     def on_trim(self, now: Instant, size: int, last_hop: bool = True) -> None:

@@ -13,6 +13,8 @@ _STRIKES_MAX: Final = 16
 """Failures of a path are counted up to this number."""
 SPAN_RTTS: Final = 16
 """The shortest round trip of a path is taken over a span of so many base RTTs and the span before it."""
+SEEN_LEAST: Final = SPAN_RTTS // 2
+"""With fewer packets in these two spans, one in four round trips, it is not compared with others."""
 
 
 class PathRecords:
@@ -21,13 +23,16 @@ class PathRecords:
     __slots__ = (
         "_base_ns",
         "_before_ns",
-        "_bounded",
         "_forget_ns",
         "_least_ns",
         "_misses",
         "_misses_since_ns",
+        "_most_before_ns",
+        "_most_ns",
         "_numbers",
         "_queued_ns",
+        "_seen",
+        "_seen_before",
         "_since_ns",
         "_strikes",
         "_struck_ns",
@@ -54,10 +59,15 @@ class PathRecords:
         self._least_ns: list[int] = []
         self._before_ns: list[int] = []
         """By path: when the current span began, its shortest round trip, and the shortest of the span before."""
-        self._bounded: list[bool] = []
-        """By path: whether the shortest round trip of the current span is a bound from below, see `freed`."""
+        self._most_ns: list[int] = []
+        self._most_before_ns: list[int] = []
+        """By path, in this span and the one before: the shortest time from when a packet left until it was known
+        to have arrived. A round trip is no longer than that."""
+        self._seen: list[int] = []
+        self._seen_before: list[int] = []
+        """By path: how many packets were known to have arrived in these spans."""
         self.lag_ns: list[int] = []
-        """By how much each path is longer than the base RTT."""
+        """By how much each path is longer than the base RTT, or at least that: see `freed`."""
         self.earliest_ns: Instant = NEVER
         """When the first of the packets left that are being freed, plus its path's lag; NEVER: none is."""
         self.known_ns: Instant = -1
@@ -80,7 +90,10 @@ class PathRecords:
             self._since_ns.append(-1)
             self._least_ns.append(0)
             self._before_ns.append(0)
-            self._bounded.append(False)
+            self._most_ns.append(NEVER)
+            self._most_before_ns.append(NEVER)
+            self._seen.append(0)
+            self._seen_before.append(0)
             self.lag_ns.append(0)
             self._strikes.append(0)
             self._struck_ns.append(-1)
@@ -100,11 +113,16 @@ class PathRecords:
         way = self.way[index]
         age_ns = now - self._since_ns[way]
         span_ns = SPAN_RTTS * self._base_ns
-        if self._since_ns[way] < 0 or age_ns >= 2 * span_ns or self._bounded[way]:
+        if self._since_ns[way] < 0 or age_ns >= 2 * span_ns:
             self._begin(now, way, rtt_ns, rtt_ns)
-            self._bounded[way] = False
+            self._most_before_ns[way] = self._most_ns[way] = NEVER
+            self._seen_before[way] = self._seen[way] = 0
         elif age_ns >= span_ns:
             self._begin(now, way, rtt_ns, self._least_ns[way])
+            self._most_before_ns[way] = self._most_ns[way]
+            self._most_ns[way] = NEVER
+            self._seen_before[way] = self._seen[way]
+            self._seen[way] = 0
         elif rtt_ns < self._least_ns[way]:
             self._begin(self._since_ns[way], way, rtt_ns, self._before_ns[way])
 
@@ -124,17 +142,29 @@ class PathRecords:
         if rtt_ns > self._base_ns:
             since_ns = self._since_ns[way]
             if since_ns < 0 or now - since_ns >= SPAN_RTTS * self._base_ns:
-                self._begin(now, way, rtt_ns, self._least_ns[way] or rtt_ns)
-                self._bounded[way] = True
+                self.measured(now, index, rtt_ns)
+        self._seen[way] += 1
+        took_ns = now - sent_ns
+        if took_ns < self._most_ns[way]:
+            self._most_ns[way] = took_ns
 
-    def lag_of(self, index: int) -> int | None:
-        """By how much the path of an EV is longer than the base RTT; None: no round trip of late has measured it."""
+    def lags_of(self, index: int) -> tuple[int, int] | None:
+        """By how much the path of an EV is longer than the base RTT: at least, and at most.
+
+        None where too few packets have arrived lately to tell: they may all have met a queue.
+        """
         way = self.way[index]
-        return None if self._since_ns[way] < 0 or self._bounded[way] else self.lag_ns[way]
+        if self._since_ns[way] < 0 or self._seen[way] + self._seen_before[way] < SEEN_LEAST:
+            return None
+        most_ns = min(self._most_ns[way], self._most_before_ns[way])
+        return self.lag_ns[way], max(0, most_ns - self._base_ns)
 
     def late(self, now: Instant, index: int, rtt_ns: int) -> None:
         """A packet that was judged lost has arrived after `rtt_ns`: forget shorter round trips of its path."""
-        self._begin(now, self.way[index], rtt_ns, rtt_ns)
+        way = self.way[index]
+        self._begin(now, way, rtt_ns, rtt_ns)
+        self._most_before_ns[way] = NEVER
+        self._most_ns[way] = rtt_ns
 
     def _begin(self, since_ns: Instant, way: int, least_ns: int, before_ns: int) -> None:
         self._since_ns[way] = since_ns

@@ -15,9 +15,10 @@ whole has no such path: the congestion window answers that.
 A packet that is late by a margin while another path was quicker a moment ago met neither the receiver's queue nor that
 of the plane. So the congestion window is told neither its mark nor its round trip.
 
-A path may also be longer than others. `path_records` knows how long each path has been at least. What a path without
-marks is longer than the middle one of its plane is taken off its round trips before the congestion window sees them: it
-would take that for the receiver's queue. And the window is told the mean of it, so much longer is a round trip.
+A path may also be longer than others. `path_records` knows how long each path has been at least and at most. What a
+path without marks is longer than the shortest one of its plane is taken off its round trips before the congestion
+window sees them: it would take that for the receiver's queue. And the window is told the mean of it, so much longer is
+a round trip.
 """
 
 from collections.abc import Callable
@@ -40,7 +41,7 @@ _RECENT_MARGINS: Final = 2
 _LATE_MARGINS: Final = 3
 """A path that has all its turns is late alone by so many margins; one that has fewer is known to be late: by one."""
 _LONGER_HALVES: Final = 3
-"""A path is longer than the middle one if its shortest round trips are so by more than so many half margins. Less may
+"""A path is longer than the shortest one if its shortest round trips are so by more than so many half margins. Less may
 be a queue that one path happened to meet short; and up to the target of the congestion window it does no harm."""
 _SPAN_MARGINS: Final = 16
 """The shortest round trips of paths are compared once in so many margins: queues come and go in that time."""
@@ -74,7 +75,7 @@ class PathShares:
         self._least_ns = NEVER
         """The shortest round trip so far."""
         self._own_ns: dict[int, int] = {}
-        """Path -> by how much it is longer than the middle one of the plane, for paths that are longer."""
+        """Path -> by how much it is longer than the shortest one of the plane, for paths that are longer."""
         self._marked: set[int] = set()
         """Paths that were marked in the span under way."""
         self._span_end_ns: Instant = 0
@@ -120,13 +121,14 @@ class PathShares:
         return None if late_ns > self._least_ns and self._is_quicker(now, late_ns) else rtt_ns
 
     def _compare(self) -> None:
-        """A span has ended: see which paths are longer than the middle one, and by how much all are on average."""
-        lag_of = self._records.lag_of
-        lags = {self._path[card]: lag_ns for card in self._cards if (lag_ns := lag_of(card)) is not None}
-        middle_ns = sorted(lags.values())[(len(lags) - 1) // 2] if lags else 0
+        """A span has ended: see which paths are longer than the shortest one, and by how much all are on average."""
+        lags_of = self._records.lags_of
+        lags = {self._path[card]: found for card in self._cards if (found := lags_of(card)) is not None}
+        # One path may cause all SACKs: of the others only bounds are known.
+        shortest_ns = min((most_ns for _, most_ns in lags.values()), default=0)
         own = {}
-        for path, lag_ns in lags.items():
-            own_ns = lag_ns - middle_ns
+        for path, (lag_ns, _) in lags.items():
+            own_ns = lag_ns - shortest_ns
             # What is marked has a queue, and seems longer than it is.
             if path in self._marked:
                 own_ns = min(own_ns, self._own_ns.get(path, 0))
@@ -134,7 +136,7 @@ class PathShares:
                 own[path] = own_ns
         self._own_ns = own
         self._marked.clear()
-        mean_ns = sum(own.values()) // max(1, len(lags))
+        mean_ns = sum(own.values()) // max(1, len({self._path[card] for card in self._cards}))
         if mean_ns != self._mean_ns:
             self._mean_ns = mean_ns
             self.on_uneven(mean_ns)

@@ -1,6 +1,6 @@
 """Records of paths: shared by the EVs of a path, moved with an EV, losses counted since something came through."""
 
-from nicd.core.mrc.path_records import PathRecords
+from nicd.core.mrc.path_records import SEEN_LEAST, PathRecords
 
 
 def test_losses_count_from_the_latest_packet_that_came_through() -> None:
@@ -88,15 +88,19 @@ def test_a_path_none_of_whose_packets_causes_a_sack_is_measured_by_those_that_ot
     assert records.delivered_ns == [-1, 255]
 
 
-def test_only_round_trips_tell_the_length_of_a_path_that_is_compared_with_others() -> None:
-    """What others have freed arrived some time after it was not there yet: that is no length."""
+def test_of_a_path_that_causes_no_sacks_only_bounds_are_known() -> None:
+    """A packet that others have freed came after one SACK and before the next."""
     records = PathRecords([0, 0], [0, 1], 10)
-    assert [records.lag_of(0), records.lag_of(1)] == [None, None]
-    records.measured(100, 0, 80)
-    records.known_ns = 95
-    records.freed(100, 1, 60)
-    assert [records.lag_of(0), records.lag_of(1)] == [70, None]
-    assert records.lag_ns == [70, 25]
-    # A round trip counts at once, also a longer one.
-    records.measured(110, 1, 82)
-    assert [records.lag_of(0), records.lag_of(1)] == [70, 72]
+    for turn in range(SEEN_LEAST):
+        now = 100 + turn
+        assert [records.lags_of(0), records.lags_of(1)] == [None, None]
+        records.known_ns = now - 5
+        records.measured(now, 0, 80 + turn)
+        for card in (0, 1):
+            records.freed(now, card, now - 80 - turn)
+    assert [records.lags_of(0), records.lags_of(1)] == [(70, 70), (65, 70)]
+    # A span later there are others, and the old ones count for one more.
+    for now in (300, 500):
+        records.measured(now, 0, 90)
+        records.freed(now, 0, now - 90)
+    assert records.lags_of(0) is None

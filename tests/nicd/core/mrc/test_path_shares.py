@@ -3,7 +3,7 @@
 from mrcfabric.rng import Rng
 from nicd.core.ev_state import EvState
 from nicd.core.mrc.ev_deck import PlaneDeck
-from nicd.core.mrc.path_records import PathRecords
+from nicd.core.mrc.path_records import SEEN_LEAST, PathRecords
 from nicd.core.mrc.path_shares import WHOLE, PathShares
 
 PATHS = [0, 1, 2, 3] * 4
@@ -170,17 +170,30 @@ class TestLongerPaths:
 
     SPAN = 16 * MARGIN
 
-    def shares(self, longer_ns: int, marked: bool = False, lags: tuple[int, ...] = (0, 1, 2, 3)) -> PathShares:
-        """After two spans."""
+    @staticmethod
+    def measured(records: PathRecords, card: int, rtt_ns: int, packets: int = SEEN_LEAST, at: int = 0) -> None:
+        """So many packets of the card's path have taken `rtt_ns`."""
+        for _ in range(packets):
+            records.measured(at, card, rtt_ns)
+            records.freed(at, card, at - rtt_ns)
+
+    def shares(
+        self,
+        longer_ns: int,
+        lags: tuple[int, ...] = (0, 1, 2, 3),
+        longer: tuple[int, ...] = (0,),
+        news: int = SEEN_LEAST,
+    ) -> PathShares:
+        """After two spans. `longer`: which paths are; `news`: so many packets of each path but the first came."""
         records = PathRecords([0] * len(PATHS), PATHS, BASE)
         shares = PathShares(PATHS, MARGIN, records, list(range(len(PATHS))))
         self.told: list[int] = []
         shares.on_uneven = self.told.append
         for card in lags:
-            records.measured(0, card, FREE + (0 if card else longer_ns))
+            rtt_ns = FREE + longer_ns * (card in longer)
+            self.measured(records, card, rtt_ns, news if card else SEEN_LEAST)
         for now in (0, 1, self.SPAN, self.SPAN + 1):
-            shares.heard(now, 0, FREE + longer_ns, marked)
-        shares.thinned.clear()
+            shares.heard(now, 0, FREE + longer_ns * (0 in longer), False)
         return shares
 
     def test_what_a_path_is_longer_is_no_delay_and_fills_the_window(self) -> None:
@@ -194,9 +207,34 @@ class TestLongerPaths:
         assert shares.heard(self.SPAN + 2, 0, FREE + MARGIN, False) == FREE + MARGIN
         assert self.told == []
 
-    def test_one_path_that_met_no_queue_makes_the_others_no_longer(self) -> None:
-        self.shares(-FREE // 2)
-        assert self.told == []
+    def test_most_paths_may_be_longer(self) -> None:
+        """The shortest one is what delays are measured against, also if it is the only one."""
+        self.shares(2 * MARGIN, longer=(1, 2, 3))
+        assert self.told == [2 * MARGIN * 3 // 4]
+
+    def test_a_path_of_which_there_is_little_news_is_not_compared(self) -> None:
+        """All of its packets may have met a queue, or none."""
+        for longer in ((0,), (1, 2, 3)):
+            self.shares(2 * MARGIN, longer=longer, news=SEEN_LEAST - 1)
+            assert self.told == []
+
+    def test_a_standing_queue_is_no_length_where_one_path_causes_all_sacks(self) -> None:
+        """What others free was not there yet when it was asked for, and is there now: no more is known of them."""
+        records = PathRecords([0] * len(PATHS), PATHS, BASE)
+        told: list[int] = []
+        shares = PathShares(PATHS, MARGIN, records, list(range(len(PATHS))))
+        shares.on_uneven = told.append
+        queue_ns = 8 * MARGIN
+        for turn in range(100):
+            now = turn * FREE
+            records.known_ns = now - FREE // 2
+            for card in range(1, 4):
+                records.freed(now, card, now - FREE - queue_ns)
+            records.measured(now, 0, FREE + queue_ns)
+            records.freed(now, 0, now - FREE - queue_ns)
+            shares.heard(now, 0, FREE + queue_ns, False)
+        assert told == []
+        assert records.lag_ns[0] > records.lag_ns[1]
 
     def test_a_path_that_is_marked_has_a_queue(self) -> None:
         records = PathRecords([0] * len(PATHS), PATHS, BASE)
@@ -216,7 +254,7 @@ class TestLongerPaths:
 
     def test_it_counts_no_longer_when_the_path_is_as_short_as_the_others_again(self) -> None:
         shares = self.shares(2 * MARGIN)
-        shares._records.measured(self.SPAN, 0, FREE)
+        self.measured(shares._records, 0, FREE, at=self.SPAN)
         shares.heard(2 * self.SPAN + 1, 0, FREE, False)
         assert self.told == [2 * MARGIN // 4, 0]
         assert shares.heard(2 * self.SPAN + 2, 0, FREE + 2 * MARGIN, False) == FREE + 2 * MARGIN
