@@ -1,9 +1,10 @@
 """python -m studies.broken_planes: what loaded fabrics with broken planes get of their max-min shares, as a table.
 
 Owns which breakages are measured, on which fabric, and how seeds become one cell: mean, least and most. `weak_planes`
-measures one fabric. All cores work at once; the order of rows is that of `CASES`.
+measures one fabric. All cores work at once; the order of rows is that of `CASES`, or of `FARTHER`.
 
 python -m studies.broken_planes --rates 10 25 100 --seeds 3 --case "links lose 5 %" --nic path_policy=oblivious
+python -m studies.broken_planes --farther --rates 10 25 50 100 400 --seeds 2
 """
 
 import argparse
@@ -42,6 +43,18 @@ CASES: Final[dict[str, Callable[[Topology], list[Breakage]]]] = {
 """What is broken, in the last plane where nothing else is said."""
 
 
+def _farther(count: int, delay_ns: int) -> Callable[[Topology], list[Breakage]]:
+    return lambda fabric: [longer(fabric, 0, delay_ns, range(count))]
+
+
+FARTHER: Final = {
+    f"{count} of {T1S}, {delay_ns // 1000} us per link": _farther(count, delay_ns)
+    for count in range(1, T1S)
+    for delay_ns in (6_000, 12_000, 30_000)
+}
+"""T1s of the first plane that are farther away than its others, by so much."""
+
+
 def _last(fabric: Topology) -> int:
     return fabric.planes - 1
 
@@ -60,7 +73,7 @@ def ratio(asked: tuple[str, int, int], planes: int, nic: Mapping[str, Any]) -> f
     fabric = fabric_of(rate_gbps, seed, planes, nic)
     each = fabric.nics_per_t0
     flows = [(one, ((one // each + 1) * each + (one + seed) % each) % fabric.nics) for one in range(fabric.nics)]
-    return measure(fabric, flows, CASES[case](fabric)).ratio
+    return measure(fabric, flows, (CASES | FARTHER)[case](fabric)).ratio
 
 
 def cell(ratios: Sequence[float]) -> str:
@@ -73,14 +86,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
     parser = argparse.ArgumentParser("python -m studies.broken_planes", description="Max-min shares of broken planes.")
     parser.add_argument("--case", action="append", choices=CASES, metavar="CASE", help=f"of {'; '.join(CASES)}; all")
+    parser.add_argument("--farther", action="store_true", help="paths of different length in one plane")
     parser.add_argument("--rates", nargs="+", type=int, default=[10, 25, 100], help="Gb/s")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--planes", type=int, default=2)
     parser.add_argument("--nic", action="append", default=[], metavar="KNOB=VALUE")
     given = parser.parse_args(arguments)
-    cases, nic = given.case or list(CASES), dict(map(setting, given.nic))
+    cases, nic = given.case or list(FARTHER if given.farther else CASES), dict(map(setting, given.nic))
     asked = [(case, rate, seed) for case in cases for rate in given.rates for seed in range(given.seeds)]
-    print("| Broken | " + " | ".join(f"{rate} Gb/s" for rate in given.rates) + " |")
+    heads = ["T1s that are farther" if given.farther else "Broken", *(f"{rate} Gb/s" for rate in given.rates)]
+    print(f"| {' | '.join(heads)} |")
     print("|---" * (1 + len(given.rates)) + "|")
     with ProcessPoolExecutor() as pool:
         found = pool.map(partial(ratio, planes=given.planes, nic=nic), asked)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from studies.broken_planes import CASES, cell, fabric_of, main, ratio
+from studies.broken_planes import CASES, FARTHER, cell, fabric_of, main, ratio
 
 
 @pytest.mark.parametrize("planes", [2, 4])
@@ -28,6 +28,13 @@ def test_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert [row.split(" | ")[0] for row in rows] == ["| nothing", "| links lose 5 %"]
     # NICs that leave lossy paths for good, or that cut their windows for each loss, stay below this.
     assert all(float(row.split(" | ")[1].split()[0]) >= 0.95 for row in rows)
+
+
+def test_the_table_of_lengths(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--farther", "--rates", "10", "--seeds", "1"]) == 0
+    head, _, *rows = capsys.readouterr().out.splitlines()
+    assert head == "| T1s that are farther | 10 Gb/s |"
+    assert [row.split(" | ")[0].removeprefix("| ") for row in rows] == list(FARTHER)
 
 
 @pytest.mark.long
