@@ -204,8 +204,10 @@ class SelectiveRequestor(Requestor):
         self._timer.set(now + self._low_ns)
 
     def _resend_oldest(self, now: Instant) -> None:
-        psn = min(self._sent)
-        self._lost[psn] = (self._sent.pop(psn)[1], TIMEOUT)
+        psn, sent = min(self._sent), self._sent
+        self._lost[psn] = (sent.pop(psn)[1], TIMEOUT)
+        # Nobody waits for this transmission any more, and as long as nothing arrives nothing else would forget it.
+        self._order = deque(one for one in self._order if one[1] in sent and sent[one[1]][0] == one[0])
         self._tell_lost(now, TIMEOUT, 1)
 
     def flush(self, now: Instant, first: str, rest: str) -> None:

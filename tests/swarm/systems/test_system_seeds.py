@@ -12,6 +12,7 @@ SEEDS: dict[int, str] = {
     4: "UET: where no port had carrier and all was lost, a timer fired every nanosecond",
     188: "UET: room in a window woke the QP whose packet had arrived, and not the one that waited for it",
     348: "UET: the time-out doubled with the linear retries already",
+    9021: "IRN: a sender that heard nothing remembered each transmission that it had given up at a time-out",
     21014: "after going back to the start of a message more packets were told to be in flight than there may be",
 }
 

@@ -7,8 +7,9 @@ import pytest
 from mrcfabric.wire.layout import PSN_MASK
 from mrcfabric.wire.roce_layout import NAK_INVALID_REQUEST
 from nicd.core.events import Completion
-from nicd.core.rc.selective import selective_packets, selective_window
-from tests.nicd.core.rc.lone import ACK, MTU, NAK, PSN_SEND, LoneNic
+from nicd.core.rc.selective import SelectiveRequestor, selective_packets, selective_window
+from swarm.systems.inside import transport
+from tests.nicd.core.rc.lone import ACK, MTU, NAK, PSN_SEND, QPN, LoneNic
 
 SETTLED_NS = 50_000
 OPTIONS: dict[str, Any] = {"rc_recovery": "selective", "rc_window_bytes": 100 * MTU}
@@ -90,6 +91,19 @@ def test_few_in_flight_wait_shortly_many_longer() -> None:
 def test_a_time_out_sends_the_oldest_and_its_arrival_shows_the_rest() -> None:
     lone = posted()
     assert numbers(lone.wait(320_000)) == [0]
+    assert answer(lone, 1, 0, ACK) == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_a_sender_that_hears_nothing_remembers_no_more_for_each_time_out() -> None:
+    lone = LoneNic(**OPTIONS, rc_timeout=0)
+    lone.post(8 * MTU)
+    lone.wait(320_000 * 50)
+    link = transport(lone.nic).qps[QPN].link
+    assert link is not None
+    requestor = link.requestor
+    assert isinstance(requestor, SelectiveRequestor)
+    assert lone.nic.counters()["retransmits"]["timeout"] > 30
+    assert len(requestor._order) == requestor.tracked == 8
     assert answer(lone, 1, 0, ACK) == [1, 2, 3, 4, 5, 6, 7]
 
 
