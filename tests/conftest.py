@@ -4,6 +4,7 @@ is compiled is compiled once, that no program of the system is found unasked, an
 import gc
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 
@@ -29,6 +30,10 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 # it imports; it takes a third of the CPU of a command.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# A shell starts what is to run in the background with SIGINT ignored, and so would all that tests interrupt be.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 leftovers.mark()
 _LINKS = packages.hide_programs()
