@@ -2,6 +2,7 @@
 is compiled is compiled once, that no program of the system is found unasked, and that no process is left."""
 
 import gc
+import mmap
 import os
 import shutil
 import signal
@@ -10,10 +11,12 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from mrcfabric.cores import COMPILED, CORES
 from orchestrator.process import launcher
 from tests.support import leftovers, packages
+from tests.support.rewritten_ahead import rewrite_ahead
 from tests.support.turns_of_tests import in_turn, wall_s
 from tests.support.warm_command import WARM
 from tests.support.warm_fork_server import WARM_FORK_SERVER
@@ -24,7 +27,12 @@ _BASE = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCh
 # not in CI: a change must not be refused for what the code had before.
 settings.register_profile("quick", _BASE, max_examples=50, derandomize=True)
 settings.register_profile("search", _BASE, max_examples=500, derandomize="CI" in os.environ)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "quick")
+settings.load_profile(PROFILE)
+if PROFILE == "quick":
+    # Hypothesis also tries the constants of all modules that are loaded, which depends on much more than the test; in a
+    # fresh clone it parses two thousand files for them, in each worker.
+    providers.is_local_module_file = lambda _path: False
 
 # The tests start thousands of processes. Where the environment has them keep no bytecode, each would compile all that
 # it imports; it takes a third of the CPU of a command.
@@ -45,7 +53,15 @@ LONG_WALL_S = 900
 """A long test computes for half a minute alone, and shares its CPU with whatever else the machine does."""
 
 
+GARBAGE_LOOKED_FOR_AFTER = 2_000
+"""So many objects more than before; 700 is Python's own figure, and costs the tests 4 % of their CPU."""
+
 _COMPILED = pytest.mark.skip(reason="changes the cores, and compiled ones run (MRCFABRIC_CORES=python: pure Python)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before the workers begin."""
+    rewrite_ahead(config)
 
 
 @pytest.hookimpl(trylast=True)
@@ -67,9 +83,12 @@ gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """The thousands of tests that were collected stay to the end: let no garbage collection walk through them again."""
-    gc.collect()
+    """The thousands of tests that were collected stay to the end: let no garbage collection walk through them again.
+
+    A test makes thousands of objects and lets go most of them without the collector's help: it looks less often.
+    """
     gc.freeze()
+    gc.set_threshold(GARBAGE_LOOKED_FOR_AFTER)
     gc.enable()
 
 
@@ -94,16 +113,29 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.write_line(line)
 
 
+GROWTH_BYTES = 1 << 25
+"""Of a worker, until it looks for what is over."""
+_tidy_bytes = [0]
+"""What this worker held when it last had looked."""
+
+
+def _resident_bytes() -> int:
+    with open("/proc/self/statm") as pages:
+        return int(pages.read().split()[1]) * mmap.PAGESIZE
+
+
 @pytest.fixture(scope="module", autouse=True)
 def asked_programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What a module asks for is on the PATH until its end."""
     packages.module_begins(tmp_path_factory.mktemp("asked"))
     yield
     packages.module_ends()
-    # A simulated fabric holds the memory of its NICs, and itself by cycles: a worker came to 1.8 GB with what was over.
-    gc.collect()
-    # What is left stays; and mypy, which compiles the cores in a test, has let go what was frozen before.
-    gc.freeze()
+    if _resident_bytes() > _tidy_bytes[0] + GROWTH_BYTES:
+        # A simulated fabric holds the memory of its NICs, and itself by cycles: a worker came to 1.8 GB with what was
+        # over. What is left stays; and mypy, which compiles the cores in a test, has let go what was frozen before.
+        gc.collect()
+        gc.freeze()
+        _tidy_bytes[0] = _resident_bytes()
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
