@@ -79,6 +79,12 @@ CONGESTION = (
         _of(NIC, "late_is_congestion", "late_delay_ns_max"),
     ),
     Choice(
+        "An EV whose packet was judged lost and arrives late",
+        DEVIATION,
+        "It comes back at once, with all EVs of its path that were accused while that packet was under way: the path "
+        "is longer than was known. The texts let probes alone bring an EV back.",
+    ),
+    Choice(
         "A path that is longer than the others of its plane",
         UNKNOWN,
         "What its shortest round trips are longer than those of the shortest path, by more than 3/4 base RTT and "

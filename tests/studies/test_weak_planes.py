@@ -139,7 +139,8 @@ def test_one_longer_path_of_a_plane_takes_nothing_from_it(rate: int, delay_ns: i
 @pytest.mark.parametrize(
     ("rate", "paths", "delay_ns", "least", "seed"),
     [
-        (100, 3, 12_000, LEAST, 0),
+        (100, 3, 30_000, LEAST, 0),
+        (400, 3, 12_000, LEAST, 0),
         (100, 2, 30_000, LEAST, 1),
         *(
             pytest.param(rate, paths, delay_ns, least, seed, marks=pytest.mark.long)
@@ -151,7 +152,9 @@ def test_one_longer_path_of_a_plane_takes_nothing_from_it(rate: int, delay_ns: i
                 (100, 2, 6_000, LEAST),
                 (100, 2, 30_000, LEAST),
                 (100, 3, 12_000, LEAST),
+                (100, 3, 30_000, LEAST),
                 (400, 2, 12_000, LEAST),
+                (400, 3, 12_000, LEAST),
             ]
             for seed in (2, 3)
         ),

@@ -362,6 +362,7 @@ class Nscc(CongestionWindow):
         if mean_ns - self._scaled_ns >= self._limits.target_ns >> 1:
             base_ns, before_ns, self._scaled_ns = self._reference_ns, self._scaled_ns, mean_ns
             self.cwnd_bytes = self.cwnd_bytes * (base_ns + mean_ns) // (base_ns + before_ns)
+            self._qa_end_ns = -1  # the span under way counts what arrives of the smaller window
         self.cwnd_bytes = min(self.cwnd_bytes, self.cwnd_bytes_max)
 
     def _measure(self, base_ns: int) -> None:
@@ -373,15 +374,14 @@ class Nscc(CongestionWindow):
         """What delays are measured against."""
         most = setup.share(knobs.max_cwnd_bytes) or self._most(base_ns + self._uneven_ns, setup.most_bytes)
         self.cwnd_bytes_max: int = max(most, self._mtu)
-        # MRC 1.0 4: quick adapt looks back over base RTT + target, and adapts below max window / 2**qa_gate.
-        self._qa_period_ns = base_ns + self._limits.target_ns
+        # MRC 1.0 4: quick adapt looks back over a round trip + target, and adapts below max window / 2**qa_gate.
+        self._qa_period_ns = base_ns + self._uneven_ns + self._limits.target_ns
         self._span_bytes = setup.bdp_bytes(base_ns + self._limits.target_ns)
         self._qa_bytes = self.cwnd_bytes_max >> knobs.qa_gate
 
     def _most(self, base_ns: int, most_bytes: Callable[[int], int]) -> int:
         """The largest window for a base RTT, by what makes a window of one."""
-        setup = self._setup
-        most = most_bytes(base_ns)
+        setup, most = self._setup, most_bytes(base_ns)
         if not setup.near:
             return most
         # Beside distant senders the queue stands at their target: full rate then needs base RTT + target in flight.

@@ -243,8 +243,9 @@ class PlaneWindows:
         late = [self._extra_ns[number] > self._reverse_lag_ns for number in self._number]
         self.longer = sum(1 << plane for plane, is_late in enumerate(late) if is_late)
 
-    def on_uneven(self, plane: int, mean_ns: int) -> None:
-        """The paths of `plane` are longer than its shortest one by `mean_ns`, on average."""
+    def on_uneven(self, plane: int, mean_ns: int, longest_ns: int) -> None:
+        """The paths of `plane` are longer than its shortest one by `mean_ns` on average, one by `longest_ns`."""
+        self.back.longest_ns[plane] = longest_ns
         if self._alone:
             self.of[plane].on_uneven(mean_ns)
 

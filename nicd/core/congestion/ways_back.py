@@ -32,7 +32,7 @@ class WaysBack:
 
     __slots__ = (
         "_counts", "_fresh_ns", "_heard_ns", "_margin_ns", "_mean_ns", "_review_ns", "_shortest", "_shortest_ns",
-        "_surplus_ns", "slow",
+        "_surplus_ns", "longest_ns", "slow",
     )  # fmt: skip
 
     def __init__(self, planes: int, margin_ns: int, fresh_ns: int) -> None:
@@ -52,6 +52,8 @@ class WaysBack:
         self._heard_ns: list[Instant] = [0] * planes
         """By way back: average surplus over the average of planes, round trips in it up to SAMPLES, when one came."""
         self._review_ns: Instant = 0
+        self.longest_ns = [0] * planes
+        """By plane: how much longer than its shortest path one of its paths is. Round trips come without it."""
         self.slow = 0
         """Bit p: acknowledgements that come back on plane p come late."""
 
@@ -103,7 +105,7 @@ class WaysBack:
     def _is_slow(self, now: Instant, back: int, count: int) -> bool:
         """Whether some other plane makes round trips so much shorter; this one was heard `count` times."""
         surpluses, margin_ns = self._surplus_ns, self._margin_ns
-        if self._mean_ns[back] - self._shortest_ns <= margin_ns:
+        if self._mean_ns[back] + self.longest_ns[back] - self._shortest_ns <= margin_ns:
             return False
         # In most fabrics none comes near the margin.
         limit_ns = surpluses[back] - margin_ns

@@ -52,7 +52,7 @@ class InflightTable:
         self._originals: dict[int, Sent] = {}  # PSN -> its first transmission, judged lost
         self._slow: list[tuple[Instant, int, Sent]] = []
         """Heap of transmissions on longer paths that others have overtaken, by when they left plus their path's lag."""
-        self._patience = Patience(settings)
+        self._patience = Patience(settings, windows.back.longest_ns)
         self._path_order = PathOrder(settings.reorder_path_packets, records.way, settings.path_forget_ns)
         self._shown = (0, 0)
         """The acknowledgement that was taken last shows of all PSNs from the first to below the second what arrived."""
@@ -276,11 +276,14 @@ class InflightTable:
                     found.append(sent)
         return found
 
-    def late(self, now: Instant, psn: int, index: int, rtx: bool) -> bool:
-        """Whether this packet on the EV `index` was judged lost and has only arrived late; `rtx`: it was sent again."""
+    def late(self, now: Instant, psn: int, index: int, rtx: bool) -> Instant:
+        """When this packet left on the EV `index` that was judged lost and has only arrived late; -1: it was not.
+
+        `rtx`: what has arrived is its retransmission.
+        """
         sent = None if rtx else self._originals.get(psn)
         if sent is None or sent.ev != index:
-            return False
+            return -1
         del self._originals[psn]
         elapsed_ns = now - sent.sent_ns
         self._patience.late(elapsed_ns - self._lag_ns[self._way[index]])
@@ -289,7 +292,7 @@ class InflightTable:
             self._path_order.reordered(now, sent)
         else:
             self._records.late(now, index, elapsed_ns)
-        return True
+        return sent.sent_ns
 
     def round_trip(self, now: Instant, psn: int, stamp: int, rtx: bool) -> int | None:
         """The round trip of the packet that caused a SACK, or None if that was another transmission than the latest.

@@ -15,6 +15,8 @@ SPAN_RTTS: Final = 16
 """The shortest round trip of a path is taken over a span of so many base RTTs and the span before it."""
 SEEN_LEAST: Final = SPAN_RTTS // 2
 """With fewer packets in these two spans, one in four round trips, it is not compared with others."""
+_LONG_RTTS: Final = 3
+"""A last hop holds one and a half base RTTs: round trips that never take less than so many have a longer path."""
 
 
 class PathRecords:
@@ -138,13 +140,18 @@ class PathRecords:
         left_ns = sent_ns + self.lag_ns[way]
         if left_ns < self.earliest_ns:
             self.earliest_ns = left_ns
+        took_ns = now - sent_ns
         rtt_ns = self.known_ns - sent_ns
         if rtt_ns > self._base_ns:
             since_ns = self._since_ns[way]
-            if since_ns < 0 or now - since_ns >= SPAN_RTTS * self._base_ns:
+            if since_ns < 0:
                 self.measured(now, index, rtt_ns)
+            elif now - since_ns >= SPAN_RTTS * self._base_ns:
+                # It took longer than that. A length that no queue has holds until a packet comes sooner.
+                known_ns = min(self._least_ns[way], self._before_ns[way], self._most_ns[way], took_ns)
+                is_long = known_ns > _LONG_RTTS * self._base_ns
+                self.measured(now, index, max(rtt_ns, known_ns) if is_long else rtt_ns)
         self._seen[way] += 1
-        took_ns = now - sent_ns
         if took_ns < self._most_ns[way]:
             self._most_ns[way] = took_ns
 

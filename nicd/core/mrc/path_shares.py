@@ -51,8 +51,8 @@ class PathShares:
     """The paths of one plane of one QP. Bounded by their number."""
 
     __slots__ = (
-        "_cards", "_changed_ns", "_credit", "_fresh_ns", "_heard_ns", "_last_ns", "_least_ns", "_longer_ns",
-        "_margin_ns", "_marked", "_mean_ns", "_own_ns", "_path", "_recent_ns", "_records", "_rtt_ns",
+        "_cards", "_changed_ns", "_credit", "_fresh_ns", "_heard_ns", "_lags", "_last_ns", "_least_ns",
+        "_longer_ns", "_margin_ns", "_marked", "_mean_ns", "_own_ns", "_path", "_recent_ns", "_records", "_rtt_ns",
         "_span_end_ns", "on_uneven", "thinned",
     )  # fmt: skip
 
@@ -74,6 +74,8 @@ class PathShares:
         """By path: its average round trip, the last one, and when that was heard."""
         self._least_ns = NEVER
         """The shortest round trip so far."""
+        self._lags: dict[int, tuple[int, int]] = {}
+        """By path: what `PathRecords.lags_of` last said."""
         self._own_ns: dict[int, int] = {}
         """Path -> by how much it is longer than the shortest one of the plane, for paths that are longer."""
         self._marked: set[int] = set()
@@ -81,8 +83,8 @@ class PathShares:
         self._span_end_ns: Instant = 0
         self._mean_ns = 0
         """The mean of these lengths over all paths."""
-        self.on_uneven: Callable[[int], None] = lambda mean_ns: None
-        """Is told this mean when it changes."""
+        self.on_uneven: Callable[[int, int], None] = lambda mean_ns, longest_ns: None
+        """Is told this mean when it changes, and the longest of them."""
         self._changed_ns: dict[int, Instant] = {}
         """When each path last got fewer turns: packets that left before say nothing about its share now."""
         self._credit: dict[int, int] = {}
@@ -123,23 +125,26 @@ class PathShares:
     def _compare(self) -> None:
         """A span has ended: see which paths are longer than the shortest one, and by how much all are on average."""
         lags_of = self._records.lags_of
-        lags = {self._path[card]: found for card in self._cards if (found := lags_of(card)) is not None}
+        used = {self._path[card]: card for card in self._cards}
+        # What is known of a path stays while it is out of use.
+        lags = self._lags
+        lags.update({path: found for path, card in used.items() if (found := lags_of(card)) is not None})
         # One path may cause all SACKs: of the others only bounds are known.
         shortest_ns = min((most_ns for _, most_ns in lags.values()), default=0)
         own = {}
         for path, (lag_ns, _) in lags.items():
             own_ns = lag_ns - shortest_ns
             # What is marked has a queue, and seems longer than it is.
-            if path in self._marked:
+            if path in self._marked or path in self.thinned:
                 own_ns = min(own_ns, self._own_ns.get(path, 0))
-            if own_ns > self._longer_ns and path not in self.thinned:
+            if own_ns > self._longer_ns:
                 own[path] = own_ns
         self._own_ns = own
         self._marked.clear()
-        mean_ns = sum(own.values()) // max(1, len({self._path[card] for card in self._cards}))
+        mean_ns = sum([own.get(path, 0) for path in used]) // max(1, len(used))
         if mean_ns != self._mean_ns:
             self._mean_ns = mean_ns
-            self.on_uneven(mean_ns)
+            self.on_uneven(mean_ns, max(own.values(), default=0))
 
     def trimmed(self, now: Instant, card: int, sent_ns: Instant) -> None:
         """A packet on this EV, which left at `sent_ns`, was trimmed inside the fabric."""

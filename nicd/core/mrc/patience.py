@@ -4,6 +4,7 @@ Owns this time alone. `inflight` applies it to packets, and `path_records` measu
 MRC 1.0 section 3: gaps go to loss detection; the threshold is not public.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from mrcfabric.units import Instant
@@ -23,15 +24,18 @@ class Patience:
     round trip over the unloaded one is more than the paths differ by. The value stays between `reorder_ns_min` and
     `reorder_ns`, and is `reorder_ns` until a whole span of `PATIENCE_RTTS` was seen. A packet that was judged lost and
     arrives late raises the upper bound, which then falls back by an eighth per span. `path_records` measures separately
-    by how much each path is longer than others.
+    by how much each path is longer than others; acknowledgements come back over such paths, too, which raises both
+    bounds by what the longest of them is longer.
     """
 
     __slots__ = (
-        "_base_ns", "_before_ns", "_least_ns", "_most_ns", "_peak_ns", "_raised_ns", "_since_ns", "_span_ns",
-        "reorder_ns",
+        "_base_ns", "_before_ns", "_least_ns", "_longest_ns", "_most_ns", "_peak_ns", "_raised_ns", "_since_ns",
+        "_span_ns", "reorder_ns",
     )  # fmt: skip
 
-    def __init__(self, settings: NicSettings) -> None:
+    def __init__(self, settings: NicSettings, longest_ns: Sequence[int] = ()) -> None:
+        """`longest_ns`: by plane, how much longer than its shortest path one of its paths is; see `WaysBack`."""
+        self._longest_ns = longest_ns
         self._least_ns = settings.reorder_ns_min
         self._most_ns = settings.reorder_ns
         self._raised_ns = 0
@@ -76,12 +80,13 @@ class Patience:
         self._judge()
 
     def _judge(self) -> None:
-        most_ns = self._most_ns + self._raised_ns
+        longest_ns = max(self._longest_ns, default=0)
+        most_ns = self._most_ns + max(self._raised_ns, longest_ns)
         if not self._before_ns:
             self.reorder_ns = most_ns
             return
         surplus_ns = max(self._peak_ns, self._before_ns) - self._base_ns
-        self.reorder_ns = min(most_ns, max(self._least_ns, 2 * surplus_ns))
+        self.reorder_ns = min(most_ns, max(self._least_ns + longest_ns, 2 * surplus_ns))
 
     @property
     def raised_ns(self) -> int:

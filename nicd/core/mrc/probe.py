@@ -21,12 +21,13 @@ SendProbe = Callable[[Instant, int, int], bool]
 class _Watch:
     """An ASSUMED_BAD EV under probation."""
 
-    __slots__ = ("answered", "needed", "next_ns", "period_ns", "successes")
+    __slots__ = ("answered", "needed", "next_ns", "period_ns", "since_ns", "successes")
 
-    def __init__(self, next_ns: Instant, period_ns: int, needed: int) -> None:
+    def __init__(self, now: Instant, period_ns: int, needed: int) -> None:
+        self.since_ns = now
         self.needed = needed
         """Answers in a row that bring it back."""
-        self.next_ns = next_ns
+        self.next_ns = now + period_ns
         self.period_ns = period_ns
         self.successes = 0
         self.answered = True
@@ -77,7 +78,7 @@ class Prober:
             return
         again = self._profile.relapses(now, index)
         needed = max(self._successes, min(self._successes << again, self._successes_max))
-        self._watched[index] = _Watch(now + self._period_ns, self._period_ns, needed)
+        self._watched[index] = _Watch(now, self._period_ns, needed)
         self.watched_peak = max(self.watched_peak, len(self._watched))
         self._timer.set_by(now + self._period_ns)
 
@@ -133,10 +134,17 @@ class Prober:
             self._timer.set_by(watch.next_ns)
         return True
 
-    def excuse(self, now: Instant, index: int) -> None:
-        """A packet for which this EV was accused has arrived after all: bring the EV back as if all its probes had."""
-        if self._watched.pop(index, None) is not None:
-            self._profile.feedback(now, index, EvTrigger.PROBED_CLEAR)
+    def excuse(self, now: Instant, index: int, left_ns: Instant) -> None:
+        """A packet for which this EV was accused, sent at `left_ns`, has arrived after all.
+
+        Bring the EV back as if all its probes had, and all EVs of its path that were accused while the packet was under
+        way: few packets cause a SACK, and what is longer than was known is the path.
+        """
+        way = self._profile.records.way
+        for other, watch in list(self._watched.items()):
+            if other == index or (way[other] == way[index] and watch.since_ns >= left_ns):
+                del self._watched[other]
+                self._profile.feedback(now, other, EvTrigger.PROBED_CLEAR)
 
     def asked_ns(self, probe_id: int) -> Instant:
         """When a probe was sent that still waits for its answer; -1: none does."""

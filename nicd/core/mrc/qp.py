@@ -198,8 +198,8 @@ class Link(QpLink):
             self._board.stats.probe_rtt.add(since_ns(now, stamp))
         if index is None:
             return True
-        if not pr and self.requestor.is_late(now, cack + ack_offset, index, rtx):
-            self.prober.excuse(now, index)
+        if not pr and (left_ns := self.requestor.came_late(now, cack + ack_offset, index, rtx)) >= 0:
+            self.prober.excuse(now, index, left_ns)
             self.update_planes()
         if marked:
             self._board.stats.ecn_echoed += 1

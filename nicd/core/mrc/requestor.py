@@ -285,8 +285,8 @@ class Requestor:
         self._judge(now)
         return True
 
-    def is_late(self, now: Instant, psn24: int, index: int, rtx: bool) -> bool:
-        """Whether this packet on the EV `index` was judged lost and only arrived late: see `InflightTable.late`."""
+    def came_late(self, now: Instant, psn24: int, index: int, rtx: bool) -> Instant:
+        """When this packet left, if it was judged lost and only arrived late: see `InflightTable.late`."""
         ahead = (psn24 - self._inflight.cack - 1) & PSN_MASK
         psn = self._inflight.cack + 1 + (ahead if ahead < HALF_PSN else ahead - PSN_MASK - 1)
         return self._inflight.late(now, psn, index, rtx)

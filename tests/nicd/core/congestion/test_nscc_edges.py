@@ -111,6 +111,19 @@ class TestALongerPlane:
         made.on_uneven(0)
         assert made.cwnd_bytes == made.cwnd_bytes_max == MOST
 
+    def test_quick_adapt_looks_back_over_the_round_trip_of_these_paths(self) -> None:
+        """What a window brings in a shorter time is no sign that most of it was lost."""
+        adapted = []
+        for uneven_ns in (0, 36_000):
+            made = window(cwnd=0)
+            made.on_uneven(uneven_ns)
+            made.inflight_bytes = made.cwnd_bytes
+            late(made, 10, 0)
+            made.on_trim(20, MTU)
+            late(made, 10 + 12_000 + 9_000 + 1, 0)
+            adapted.append(made.quick_adapts)
+        assert adapted == [1, 0]
+
 
 class TestSmallWindows:
     """100 Gb/s for 12 us and a queue of 9 us: a window of 262,500 bytes has the port alone."""

@@ -174,10 +174,11 @@ def test_paths_of_different_length_concern_the_plane_that_has_them() -> None:
     alone, shared = windows(), windows(congestion_scope="destination")
     before = [made.contexts[0].record()["cwnd_bytes_max"] for made in (alone, shared)]
     for made in (alone, shared):
-        made.on_uneven(1, BASE)
+        made.on_uneven(1, BASE, 2 * BASE)
     assert [context.record()["cwnd_bytes_max"] for context in alone.contexts] == [before[0], 2 * before[0]]
     # Where one window serves all planes, it would go to the one whose packets are in flight longest.
     assert shared.contexts[0].record()["cwnd_bytes_max"] == before[1]
+    assert alone.back.longest_ns == shared.back.longest_ns == [0, 2 * BASE]
 
 
 def test_a_queue_is_no_longer_way() -> None:

@@ -37,6 +37,17 @@ def test_a_plane_whose_own_packets_are_in_time_is_no_slow_way_back() -> None:
     assert made.slow == 0
 
 
+def test_a_plane_with_a_longer_path_may_be_a_slow_way_back() -> None:
+    """Its round trips come without what its paths are longer."""
+    made = WaysBack(2, MARGIN, FRESH)
+    for surplus, slow in ((5 * MARGIN, 0b01), (0, 0)):
+        made.longest_ns[0] = surplus
+        for turn in range(8 * SAMPLES):
+            for plane in range(2):
+                told = heard(made, (surplus, 0), 1, 1_000 * turn, plane)
+        assert (made.slow, told) == (slow, [not slow, True])
+
+
 def test_what_all_show_alike_is_the_plane_of_the_packet() -> None:
     made = back()
     for turn in range(8 * SAMPLES):

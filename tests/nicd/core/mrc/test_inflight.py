@@ -157,11 +157,11 @@ def test_a_packet_that_comes_after_all_tells_how_long_its_path_is() -> None:
     sent = bench.send(0, ev=1)
     bench.table.lose(0, sent, "gap")
     again = bench.send(61, bench.table.take_lost())
-    assert not bench.table.late(100, sent.psn, 0, False), "the retransmission's EV"
-    assert not bench.table.late(100, sent.psn, 1, True), "a retransmission"
-    assert bench.table.late(130, sent.psn, 1, False)
+    assert bench.table.late(100, sent.psn, 0, False) == -1, "the retransmission's EV"
+    assert bench.table.late(100, sent.psn, 1, True) == -1, "a retransmission"
+    assert bench.table.late(130, sent.psn, 1, False) == 0, "when it left"
     assert bench.records.lag_ns == [0, 120]
-    assert not bench.table.late(131, sent.psn, 1, False), "told once"
+    assert bench.table.late(131, sent.psn, 1, False) == -1, "told once"
     assert again.psn == sent.psn
 
 

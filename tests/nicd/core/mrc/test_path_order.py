@@ -137,7 +137,7 @@ def came_late(bench: Bench, how: str, sent: Sent, now: int) -> None:
         # No packet is there and back in a nanosecond.
         bench.sack(now + 1, sent.psn)
     else:
-        assert bench.table.late(now + 1, sent.psn, sent.ev, False)
+        assert bench.table.late(now + 1, sent.psn, sent.ev, False) == sent.sent_ns
 
 
 @pytest.mark.parametrize("how", ["taken back", "too soon", "told"])

@@ -88,6 +88,21 @@ def test_a_path_none_of_whose_packets_causes_a_sack_is_measured_by_those_that_ot
     assert records.delivered_ns == [-1, 255]
 
 
+def test_a_length_that_no_queue_has_holds_until_a_packet_comes_sooner() -> None:
+    """Base RTT 10, spans of 160. A packet that others free took longer than is known, nobody knows how much."""
+    for rtt_ns, lag_ns in ((90, 80), (25, 5)):
+        records = PathRecords([0], [0], 10)
+        for now in (0, 170):
+            records.measured(now, 0, rtt_ns)
+        for now in (400, 600):
+            records.known_ns = now - rtt_ns + 15
+            records.freed(now, 0, now - rtt_ns)
+        assert records.lag_ns == [lag_ns], "after two spans of such packets"
+    records.known_ns = 790
+    records.freed(800, 0, 775)
+    assert records.lag_ns[0] <= 15
+
+
 def test_of_a_path_that_causes_no_sacks_only_bounds_are_known() -> None:
     """A packet that others have freed came after one SACK and before the next."""
     records = PathRecords([0, 0], [0, 1], 10)

@@ -187,8 +187,8 @@ class TestLongerPaths:
         """After two spans. `longer`: which paths are; `news`: so many packets of each path but the first came."""
         records = PathRecords([0] * len(PATHS), PATHS, BASE)
         shares = PathShares(PATHS, MARGIN, records, list(range(len(PATHS))))
-        self.told: list[int] = []
-        shares.on_uneven = self.told.append
+        self.told: list[tuple[int, int]] = []
+        shares.on_uneven = lambda *told: self.told.append(told)
         for card in lags:
             rtt_ns = FREE + longer_ns * (card in longer)
             self.measured(records, card, rtt_ns, news if card else SEEN_LEAST)
@@ -198,7 +198,7 @@ class TestLongerPaths:
 
     def test_what_a_path_is_longer_is_no_delay_and_fills_the_window(self) -> None:
         shares = self.shares(2 * MARGIN)
-        assert self.told == [2 * MARGIN // 4]
+        assert self.told == [(2 * MARGIN // 4, 2 * MARGIN)]
         assert shares.heard(self.SPAN + 2, 4, FREE + 2 * MARGIN + 77, True) == FREE + 77
         assert shares.heard(self.SPAN + 3, 5, FREE + 77, False) == FREE + 77
 
@@ -210,7 +210,21 @@ class TestLongerPaths:
     def test_most_paths_may_be_longer(self) -> None:
         """The shortest one is what delays are measured against, also if it is the only one."""
         self.shares(2 * MARGIN, longer=(1, 2, 3))
-        assert self.told == [2 * MARGIN * 3 // 4]
+        assert self.told == [(2 * MARGIN * 3 // 4, 2 * MARGIN)]
+
+    def test_the_shortest_path_still_counts_while_it_is_out_of_use(self) -> None:
+        """Otherwise the others would be no longer than the base RTT, and their window too small."""
+        shares = self.shares(2 * MARGIN, longer=(1, 2, 3))
+        for card in range(0, len(PATHS), 4):
+            shares._cards.remove(card)
+        assert shares.heard(2 * self.SPAN + 2, 1, FREE + 2 * MARGIN, False) == FREE
+        assert self.told[-1] == (2 * MARGIN, 2 * MARGIN), "all paths in use are longer"
+
+    def test_a_longer_path_with_fewer_turns_stays_a_longer_one(self) -> None:
+        shares = self.shares(2 * MARGIN, longer=(1, 2, 3))
+        shares.thinned[1] = WHOLE // 2
+        shares.heard(2 * self.SPAN + 2, 0, FREE, False)
+        assert shares.heard(2 * self.SPAN + 3, 1, FREE + 2 * MARGIN, False) == FREE
 
     def test_a_path_of_which_there_is_little_news_is_not_compared(self) -> None:
         """All of its packets may have met a queue, or none."""
@@ -221,9 +235,9 @@ class TestLongerPaths:
     def test_a_standing_queue_is_no_length_where_one_path_causes_all_sacks(self) -> None:
         """What others free was not there yet when it was asked for, and is there now: no more is known of them."""
         records = PathRecords([0] * len(PATHS), PATHS, BASE)
-        told: list[int] = []
+        told: list[tuple[int, int]] = []
         shares = PathShares(PATHS, MARGIN, records, list(range(len(PATHS))))
-        shares.on_uneven = told.append
+        shares.on_uneven = lambda *heard: told.append(heard)
         queue_ns = 8 * MARGIN
         for turn in range(100):
             now = turn * FREE
@@ -256,5 +270,5 @@ class TestLongerPaths:
         shares = self.shares(2 * MARGIN)
         self.measured(shares._records, 0, FREE, at=self.SPAN)
         shares.heard(2 * self.SPAN + 1, 0, FREE, False)
-        assert self.told == [2 * MARGIN // 4, 0]
+        assert self.told == [(2 * MARGIN // 4, 2 * MARGIN), (0, 0)]
         assert shares.heard(2 * self.SPAN + 2, 0, FREE + 2 * MARGIN, False) == FREE + 2 * MARGIN

@@ -51,6 +51,20 @@ def test_a_silence_makes_it_longest_again() -> None:
     assert waits.reorder_ns == 50
 
 
+def test_acknowledgements_may_come_back_over_the_longest_path() -> None:
+    longest_ns = [0, 0]
+    waits = Patience(NicSettings(base_rtt_ns=10, reorder_ns=50, reorder_ns_min=15, rto_ns=80), longest_ns)
+    for now in range(0, 200, 10):
+        waits.measured(now, 12)
+    assert waits.reorder_ns == 15
+    longest_ns[1] = 100
+    for now in range(200, 400, 10):
+        waits.measured(now, 12)
+    assert waits.reorder_ns == 115
+    waits.measured(400, 1_000)
+    assert waits.reorder_ns == 150
+
+
 def test_equal_bounds_fix_the_threshold() -> None:
     waits = patience(reorder_ns_min=50)
     for now in range(0, 400, 10):

@@ -114,10 +114,23 @@ def test_a_path_that_fails_again_and_again_needs_more_answers_up_to_a_bound() ->
 
 def test_a_packet_that_came_after_all_frees_its_ev() -> None:
     made = bench()
-    made.link.prober.excuse(1, 3)
+    made.link.prober.excuse(1, 3, 0)
     assert made.link.profile.states[3] == EvState.GOOD
-    made.link.prober.excuse(1, 4)
+    made.link.prober.excuse(1, 4, 0)
     assert probes(made, 100 * PERIOD) == 0
+
+
+def test_a_packet_that_came_after_all_frees_what_was_accused_on_its_path_meanwhile() -> None:
+    made = Bench(probe_period_ns=PERIOD)
+    profile = made.link.profile
+    way = profile.records.way
+    ways = {way[index]: [one for one in range(len(way)) if way[one] == way[index]] for index in range(len(way))}
+    before, since, caused = next(same for same in ways.values() if len(same) > 2)[:3]
+    for now, index in ((10, before), (20, since), (22, caused)):
+        profile.feedback(now, index, EvTrigger.GAP, 0)
+    made.link.prober.excuse(30, caused, 20)
+    states = [profile.states[index] for index in (before, since, caused)]
+    assert states == [EvState.ASSUMED_BAD, EvState.GOOD, EvState.GOOD]
 
 
 def test_where_no_path_is_known_to_live_one_answer_is_enough() -> None:
