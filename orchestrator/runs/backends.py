@@ -7,18 +7,18 @@ asynchronous context that gives the plan and the backend. A fabric that runs alr
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from mrcfabric.errors import ConfigError
-from orchestrator.fabric.launched import LaunchedFabric
 from orchestrator.faults.kinds import no_hosts
-from orchestrator.hosts.cluster import Cluster
 from orchestrator.hosts.placement.layout import Pack
 from orchestrator.runs.backend import Backend
-from orchestrator.runs.udp_backend import UdpBackend
 from orchestrator.scenario.plan import Plan
 from orchestrator.scenario.process_kinds import of_processes
 from orchestrator.sim.backend import SimBackend
+
+if TYPE_CHECKING:
+    from orchestrator.hosts.cluster import Cluster
 
 OpenBackend: TypeAlias = Callable[[], AbstractAsyncContextManager[tuple[Plan, Backend]]]
 
@@ -39,13 +39,16 @@ def simulated(plan: Plan, *, trace: bool = False) -> OpenBackend:
 
 
 def launched(
-    plan: Plan, run_dir: Path, *, pack: Pack = "none", trace: bool = False, cluster: Cluster | None = None
+    plan: Plan, run_dir: Path, *, pack: Pack = "none", trace: bool = False, cluster: "Cluster | None" = None
 ) -> OpenBackend:
     """Daemons of its own, on this host or on those of `cluster`, which end with the run, however that ends.
 
     Raises ConfigError for faults about hosts where the plan knows of none. Entering it raises ConfigError or
     ProcessFailedError as `Fabric.launch` does.
     """
+    from orchestrator.fabric.launched import LaunchedFabric  # what launches, which virtual time does without
+    from orchestrator.runs.udp_backend import UdpBackend
+
     _check_hosts(plan)
 
     @asynccontextmanager

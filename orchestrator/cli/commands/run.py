@@ -35,6 +35,10 @@ _OnOption: TypeAlias = Annotated[
         "--on", metavar="NAME", help="Use the running fabric of this name, or in this folder (with a / in it)."
     ),
 ]
+_SetOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override what the file says, as fabric.planes=8."),
+]
 _RepeatOption: TypeAlias = Annotated[
     int, typer.Option("--repeat", metavar="N", min=1, help="Run it over N seeds in virtual time, as `sweep` does.")
 ]
@@ -50,10 +54,7 @@ def run(
     backend: Annotated[str, typer.Option("--backend", help="udp: real daemons; sim: virtual time.")] = "udp",
     system: SystemOption = None,
     seed: Annotated[str | None, typer.Option("--seed", help="Instead of the file's.")] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Override what the file says, as fabric.planes=8."),
-    ] = None,
+    settings: _SetOption = None,
     report: Annotated[Path | None, typer.Option("-o", "--report", metavar="DIR", help="Folder of the report.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="A stream of events, one JSON object a line.")] = False,
     junit: Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML as well.")] = None,
@@ -81,7 +82,6 @@ def run(
     from orchestrator.cli.commands.sweep import swept
     from orchestrator.hosts.placement.layout import pack_of
     from orchestrator.process.run_folder import default_path
-    from orchestrator.runs.attached import attached
     from orchestrator.runs.backends import launched, simulated
     from orchestrator.scenario.render import render_timetable
     from orchestrator.scenario.resolve import load
@@ -90,8 +90,8 @@ def run(
     _check(backend, on, trace=trace, own_hosts=inventory is not None or engine != ENGINE)
     if repeat > 1 or jobs is not None or dask is not None:
         _check_repeat(repeat, backend, alone=any((on, report, junit, trace, dry_run)))
-        first = seed or load(str(file), flags).seed
-        raise typer.Exit(swept(file, _seeds(first, repeat), flags, jobs, dask, as_json=as_json))
+        seeds = _seeds(seed or load(str(file), flags).seed, repeat)
+        raise typer.Exit(swept(file, seeds, flags, jobs, dask, as_json=as_json))
     if on is None or dry_run:
         if not over_hosts(inventory, engine):
             refuse_alone(engine, None)
@@ -100,6 +100,8 @@ def run(
             typer.echo(render_timetable(plan))
             return
     if on is not None:
+        from orchestrator.runs.attached import attached  # loads a client of HTTP
+
         open_backend = attached(on, str(file), flags, seed=seed)
     elif backend == "sim":
         open_backend = simulated(plan, trace=trace)
