@@ -46,6 +46,6 @@ def scenario(data: bytes) -> None:
 def scenario_seeds() -> list[bytes]:
     """A file, parts of one, and flags that mean something."""
     return [
-        SCENARIO, b"name: a\n", b"name: a\nmethod: [{name: b, fault: loss, every: 3rtt, for: 1rtt, turns: anew}]\n",
+        SCENARIO, b"name: a\n", b"name: a\nmethod: [{name: b, fault: loss, every: 300rtt, for: 1rtt, turns: anew}]\n",
         b"seed=3", b"method.a.period=1us", b"fabric.planes=4", b"workload.w.ranks=[h000, h001]", b"expect.0.bin=2rtt",
     ]  # fmt: skip

@@ -5,10 +5,15 @@ knows nothing. MRC 1.0 section 3: only WRITE reaches memory, by R_Key and virtua
 """
 
 from collections.abc import Callable
+from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
+from typing import Final
 
 from mrcfabric.errors import RefusedError
 from mrcfabric.rng import Rng
 from mrcfabric.units import Buffer
+
+_MAPPED_BYTES: Final = 1 << 19
+"""Regions from this length on are mapped: they take pages as these are written, and are given back whole."""
 
 
 class Region:
@@ -71,7 +76,7 @@ class MemoryTable:
             if length > self._own_max - self._own_bytes:
                 left = self._own_max - self._own_bytes
                 raise RefusedError(f"a region of {length} bytes without memory; the NIC itself allocates {left} more")
-            view = memoryview(bytearray(length))
+            view = _zeroed(length)
             self._own_bytes += length
         else:
             view = memory.cast("B")
@@ -138,3 +143,10 @@ class MemoryTable:
         elif not 0 <= wanted < 1 << 32:
             raise RefusedError(f"{wanted} is no R_Key of 32 bits")
         return wanted
+
+
+def _zeroed(length: int) -> memoryview:
+    """Writable bytes of the NIC's own."""
+    if length < _MAPPED_BYTES:
+        return memoryview(bytearray(length))
+    return memoryview(mmap(-1, length, flags=MAP_PRIVATE | MAP_ANONYMOUS))
