@@ -86,6 +86,10 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(text(path), filename=str(path))
 
 
+_WITHOUT_NAMES = (ast.Constant, ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
+"""Nodes below which nothing can be named; there are more of them than of all others."""
+
+
 @functools.cache
 def outline(path: Path) -> Outline:
     """Kept in place of the tree: all trees are a million objects, and each search for garbage would go through them."""
@@ -108,7 +112,13 @@ def outline(path: Path) -> Outline:
             names.append((node.lineno, node.id))
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             names.append((node.lineno, node.attr))
-        waiting += ((child, prefix) for child in ast.iter_child_nodes(node))
+        for value in vars(node).values():
+            children = value if type(value) is list else (value,)
+            waiting += (
+                (child, prefix)
+                for child in children
+                if isinstance(child, ast.AST) and not isinstance(child, _WITHOUT_NAMES)
+            )
     return Outline(bool(ast.get_docstring(module)), tuple(sorted(functions)), tuple(sorted(names)))
 
 

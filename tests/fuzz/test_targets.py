@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzz.targets import TARGETS
+from tests.support.corners import corners
 
 NICS = ("nic", "nic-spilling", "rc", "rc-selective", "uet-core", "uet-credits")
 SWITCHES = ("switch", "routed", "lossless", "lossless-usid", "credited", "router")
@@ -78,7 +79,7 @@ def test_a_switch_conserves_whatever_it_is_sent(name: str, script: bytes) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.long if "rc" in name else ()) for name in NICS])
+@pytest.mark.parametrize("name", corners(NICS, "nic", "uet-core"))
 def test_a_hostile_peer_in_every_way_the_seeds_know(name: str) -> None:
     for seed in TARGETS[name].seeds():
         TARGETS[name].run(seed)

@@ -40,7 +40,7 @@ SHOWN = {"mapper": "T0-T1: "}
 """What tells of a command without an end that it has come as far as it is shown for; of all others it is any output.
 The mapper that has not heard of every link yet, and is interrupted, ends as one that has found a bad link."""
 SHOWN_BYTES_MAX = 1 << 20
-DILATION_ASIDE = 10_000
+DILATION_ASIDE = 20_000
 """The pace of a fabric that a block takes for granted: without one, its daemons leave no command a core."""
 NICE = 10
 """The same for one that a block starts, at the pace that it has for a reader: commands go before its daemons."""

@@ -34,7 +34,7 @@ from tests.orchestrator.running import (
     processes_of,
     run,
 )
-from tests.support.wait import POLL_S, eventually, eventually_blocking
+from tests.support.wait import POLL_S, eventually, eventually_blocking, eventually_true
 
 pytestmark = pytest.mark.integration
 
@@ -153,9 +153,11 @@ async def test_a_sender_that_vanishes_leaves_no_qp_and_disturbs_nobody(tmp_path:
                 while not (await fabric.totals())["bytes_placed"]:
                     assert sender.poll() is None
             sender.kill()
-        async with asyncio.timeout(DEADLINE_S):
-            while any([await fabric.call(nic, "qp_table") for nic in ("h000", "h001")]):
-                pass
+
+        async def gone() -> bool:
+            return not any([await fabric.call(nic, "qp_table") for nic in ("h000", "h001")])
+
+        await eventually_true(gone, DEADLINE_S)
         with pytest.raises(RefusedError, match=r"^/dev/full: No space left on device$"):
             await send_in_running(tmp_path / "small", Transfer(payload, "h001", "h000", Path("/dev/full")))
         record = await send_in_running(tmp_path / "small", Transfer(payload, "h001", "h000"))

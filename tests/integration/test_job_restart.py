@@ -6,6 +6,7 @@ import pytest
 
 from orchestrator.measures.job import bill
 from orchestrator.scenario.resolve import load
+from tests.support.corners import corners
 from tests.support.runs import conducted
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
@@ -27,7 +28,7 @@ method:
 """
 
 
-@pytest.mark.parametrize("system", ["mrc", "roce", "uet"])
+@pytest.mark.parametrize("system", corners(["mrc", "roce", "uet"], "roce"))
 @pytest.mark.timeout(240)
 async def test_a_job_restarts_alike_on_both_backends(system: str, tmp_path: Path) -> None:
     file = tmp_path / "restart.yaml"

@@ -128,7 +128,7 @@ async def test_managers_of_infiniband_repair_and_hand_over_the_same_on_both_back
 EVERYWHERE = ["mrc", "roce", "ib", "ib-adaptive", "uet", "uet-rccc", "uet-reps"]
 
 
-@pytest.mark.parametrize("system", corners(EVERYWHERE, "roce", "ib-adaptive", "uet-rccc"))
+@pytest.mark.parametrize("system", corners(EVERYWHERE, "ib-adaptive", "uet-rccc"))
 @pytest.mark.timeout(240)
 async def test_one_file_is_the_same_on_both_backends_whatever_the_system(system: str, tmp_path: Path) -> None:
     plan = load(str(ANY_SYSTEM), [f"system={system}"])

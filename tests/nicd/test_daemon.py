@@ -10,7 +10,9 @@ import switchd.daemon
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.metrics import text
 from nicd.verbs import AsyncDevice
+from tests.orchestrator.running import DEADLINE_S
 from tests.support.daemons import Bench, daemons, tables
+from tests.support.wait import eventually_true
 
 pytestmark = pytest.mark.integration
 
@@ -141,8 +143,13 @@ async def test_questions_that_make_no_sense() -> None:
 async def test_a_nic_probes_the_links_around_it() -> None:
     async with daemons(NODES) as bench:
         await bench.command("h000", "probe_links", period_ns=20_000, rounds=5)
-        while (table := await bench.call("h000", "link_table"))["rounds_left"] != 0 or table["waiting"]:
-            pass
+
+        async def over() -> bool:
+            table = await bench.call("h000", "link_table")
+            return table["rounds_left"] == 0 and not table["waiting"]
+
+        await eventually_true(over, DEADLINE_S)
+        table = await bench.call("h000", "link_table")
         rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
         assert [(row["plane"], row["sent"], row["back"]) for row in rows if row["t1"] is None] == [(0, 5, 5)]
         with pytest.raises(RefusedError, match="a period of 5 ns"):

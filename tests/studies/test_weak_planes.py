@@ -140,7 +140,7 @@ def test_one_longer_path_of_a_plane_takes_nothing_from_it(rate: int, delay_ns: i
     ("rate", "paths", "delay_ns", "least", "seed"),
     [
         (100, 3, 30_000, LEAST, 0),
-        (400, 3, 12_000, LEAST, 0),
+        pytest.param(400, 3, 12_000, LEAST, 0, marks=pytest.mark.long),
         (100, 2, 30_000, LEAST, 1),
         *(
             pytest.param(rate, paths, delay_ns, least, seed, marks=pytest.mark.long)

@@ -7,7 +7,7 @@ prints a film as JSON lines.
 
 import argparse
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from mrcfabric.rng import Rng
@@ -48,17 +48,32 @@ ROCE = Topology(
 )  # fmt: skip
 """Four NICs below switches that pause."""
 _NOTHING = DirectionView(0.0, 0, 0, 0, 0)
-_Faults = Mapping[str, FaultView]
+
+
+class _Faults(dict[str, FaultView]):
+    """By id; and those in force by the part that they name."""
+
+    def __init__(self, faults: Iterable[FaultView] = ()) -> None:
+        super().__init__((one.id, one) for one in faults)
+        self._of: dict[str, set[str]] = {}
+        for one in self.values():
+            for part in one.targets if one.in_force else ():
+                self._of.setdefault(part, set()).add(one.id)
+
+    def on(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Those in force that name one of these parts, in their order."""
+        found = set[str]().union(*(self._of.get(name, ()) for name in names))
+        return tuple(one for one in self if one in found)
 
 
 def quiet(topology: Topology = DEMO, number: int = 1) -> Snapshot:
     """Nothing has ever been sent: no QP, no load, and time sleeps."""
-    return _snapshot(topology, number, load=0, faults={}, running=False)
+    return _snapshot(topology, number, load=0, faults=_Faults(), running=False)
 
 
 def busy(topology: Topology = DEMO, number: int = 1) -> Snapshot:
     """A collective on every NIC, nothing broken; each number has figures of its own."""
-    return _snapshot(topology, number, load=70, faults={})
+    return _snapshot(topology, number, load=70, faults=_Faults())
 
 
 def broken(topology: Topology = DEMO, number: int = 1) -> Snapshot:
@@ -70,10 +85,7 @@ def all_broken(topology: Topology = DEMO, number: int = 1) -> Snapshot:
     """Every cable is cut and every switch is dead."""
     links = tuple(link.name for link in topology.links())
     switches = tuple(topology.switch_names())
-    faults = {
-        "f1": _fault("f1", "link_down", links),
-        "f2": _fault("f2", "switch_crash", switches),
-    }
+    faults = _Faults([_fault("f1", "link_down", links), _fault("f2", "switch_crash", switches)])
     return _snapshot(topology, number, load=0, faults=faults, qps=QPS, valid=False)
 
 
@@ -112,7 +124,7 @@ def _fault(
     return FaultView(name, kind, title, targets, owner, 3 * SPAN_NS, end_ns, in_force)
 
 
-def _some_faults(topology: Topology) -> dict[str, FaultView]:
+def _some_faults(topology: Topology) -> _Faults:
     links = list(topology.links())
     last = topology.planes - 1
     up = next(link for link in links if link.plane == 0 and not link.name.startswith("h"))
@@ -127,7 +139,7 @@ def _some_faults(topology: Topology) -> dict[str, FaultView]:
     ]
     if frozen in found[4].targets:
         del found[3]
-    return {one.id: one for one in found}
+    return _Faults(found)
 
 
 def _snapshot(
@@ -161,13 +173,8 @@ def _snapshot(
     )
 
 
-def _on(faults: _Faults, names: Collection[str]) -> tuple[str, ...]:
-    """Those in force that name one of these parts."""
-    return tuple(one.id for one in faults.values() if one.in_force and set(names) & set(one.targets))
-
-
 def _switch(topology: Topology, name: str, number: int, faults: _Faults) -> SwitchView:
-    ids = _on(faults, [name])
+    ids = faults.on([name])
     kinds = {faults[one].kind for one in ids}
     dead, frozen = "switch_crash" in kinds, "switch_freeze" in kinds
     drops = Rng(topology.name, name, number).below(400) if frozen else 0
@@ -176,8 +183,8 @@ def _switch(topology: Topology, name: str, number: int, faults: _Faults) -> Swit
 
 def _link(topology: Topology, link: Link, number: int, load: int, faults: _Faults, dead: Collection[str]) -> LinkView:
     ways = [link.name, link.name.replace("~", ">"), f"{link.b}>{link.a}", f"{link.a}:{link.plane}"]
-    ids = _on(faults, [*ways, link.a, link.b])
-    kinds = {faults[one].kind for one in _on(faults, ways)}
+    ids = faults.on([*ways, link.a, link.b])
+    kinds = {faults[one].kind for one in faults.on(ways)}
     cut = bool(kinds & {"link_down", "nic_port_down"}) or link.a in dead or link.b in dead
     state: LinkState = "down" if cut else "impaired" if kinds else "up"
     if cut:
@@ -207,7 +214,7 @@ def _nic(
     up = tuple(links[end.link].state != "down" for end in ends)
     evs = tuple(_evs(topology, qps, Rng(topology.name, name, plane, number), up[plane]) for plane in range(len(ends)))
     rate = sum(links[end.link].down.utilisation * end.rate_bps for end in ends) * 0.96
-    ids = _on(faults, [name, *(f"{name}:{plane}" for plane in range(len(ends)))])
+    ids = faults.on([name, *(f"{name}:{plane}" for plane in range(len(ends)))])
     errors = int(not any(up) and qps > 0)
     return NicView(
         state="up",

@@ -1,5 +1,6 @@
 """The dissector says of every packet what `mrcfabric.wire.describe` says, and never stumbles over any bytes."""
 
+import itertools
 import os
 import shutil
 from collections.abc import Iterable, Sequence
@@ -62,10 +63,13 @@ def number(text: str) -> int:
     return {"True": 1, "False": 0}.get(text) if text in ("True", "False") else int(text, 0)  # type: ignore[return-value]
 
 
-def write(file: Path, packets: Iterable[Any], snap_bytes: int = 1 << 16) -> Path:
+def write(file: Path, packets: Iterable[Any], *snaps_bytes: int) -> Path:
+    """Every packet as far as the capture kept it, once for each of `snaps_bytes`; without those, whole."""
     out = [pcapng_writer.section("mrcfabric"), pcapng_writer.interface("a>b")]
+    kept = [(packet, snap_bytes) for snap_bytes in snaps_bytes or (1 << 16,) for packet in packets]
     out += [
-        pcapng_writer.packet(0, at_ns, bytes(packet[:snap_bytes]), len(packet)) for at_ns, packet in enumerate(packets)
+        pcapng_writer.packet(0, at_ns, bytes(packet[:snap_bytes]), len(packet))
+        for at_ns, (packet, snap_bytes) in enumerate(kept)
     ]
     file.write_bytes(b"".join(out))
     return file
@@ -226,19 +230,20 @@ def test_code_points_are_preferences(tmp_path: Path) -> None:
 
 def test_what_the_capture_left_out_is_nobodys_fault(tmp_path: Path) -> None:
     packets = [data_packet(0xC7, bytes(999)), golden.SACK]
-    file = write(tmp_path / "x.pcapng", packets, snap_bytes=110)
+    file = write(tmp_path / "x.pcapng", packets, 110)
     data, sack = fields(file, ("mrc.malformed", "mrc.psn", "mrc.missing", "mrc.meth.msn", "mrc.seth.m"))
     assert (data["mrc.malformed"], data["mrc.psn"], data["mrc.missing"]) == ([], ["5"], [])
     assert data["mrc.meth.msn"] == ["6"]
     assert (sack["mrc.malformed"], sack["mrc.seth.m"]) == ([], [])
 
 
-@pytest.mark.parametrize("snap_bytes", [60, 90, 110, 121, 200, 300])
-def test_decode_reads_what_a_capture_kept_as_the_dissector_does(tmp_path: Path, snap_bytes: int) -> None:
+def test_decode_reads_what_a_capture_kept_as_the_dissector_does(tmp_path: Path) -> None:
     long = data_packet(0xC7, bytes(999), ts=True)
     packets = [long, data_packet(0xCA, b"four"), trim(bytearray(long), 256, Dscp().trimmed), golden.SACK, golden.NACK]
-    file = write(tmp_path / "x.pcapng", packets, snap_bytes)
-    for row, packet in zip(fields(file, [*NAMES, *OWN]), packets, strict=True):
+    snaps_bytes = (60, 90, 110, 121, 200, 300)
+    file = write(tmp_path / "x.pcapng", packets, *snaps_bytes)
+    rows = fields(file, [*NAMES, *OWN])
+    for row, (snap_bytes, packet) in zip(rows, itertools.product(snaps_bytes, packets), strict=True):
         said = describe(packet[:snap_bytes], left_out=max(0, len(packet) - snap_bytes))
         assert said.reason is None
         if row["mrc.class"]:

@@ -173,13 +173,14 @@ def test_what_must_hold_follows_from_the_topology(planes: int, mtu_bytes: int, l
 @pytest.mark.slow
 @pytest.mark.parametrize("hosts", corners([1, 3], 1))
 async def test_a_small_demonstration_keeps_every_byte_and_every_step(hosts: int, tmp_path: Path) -> None:
-    places = {node: number % hosts for number, node in enumerate(SMALL.node_names())}
+    topology = replace(SMALL, nics_per_t0=1, dilation=4000)
+    places = {node: number % hosts for number, node in enumerate(topology.node_names())}
     machine = Machine(tmp_path, hosts, places, LEASE_S)
     # Switches share processes, but for those that are to die.
     machine.cluster.sites = replace(machine.cluster.sites, nodes_per_process=4)
     # The ranks are processes, whose wall time fabric time does not wait for: beside other tests they are late at times,
     # and the faster the fabric runs the more that costs it.
-    plan = plan_of(replace(SMALL, dilation=4000), tensor_mib=2, buckets=8)
+    plan = plan_of(topology, tensor_mib=1, buckets=4)
     stand_alone(plan, machine.cluster)
     open_backend = launched(plan, tmp_path / "vm0", cluster=machine.cluster)
     recording = await asyncio.wait_for(Runner(open_backend, Ears()).carry_out(), 100)
@@ -198,10 +199,10 @@ async def test_a_small_demonstration_keeps_every_byte_and_every_step(hosts: int,
     assert training["done"]
     assert training["steps"] >= 2
     tensor_bytes = 4 * shape_of(plan.programs[0]).elements
-    assert data["totals"]["bytes_verified"] == training["steps"] * SMALL.nics * tensor_bytes
+    assert data["totals"]["bytes_verified"] == training["steps"] * topology.nics * tensor_bytes
     assert data["timeline"]["planes_gbps"]
     # Every rank was a process of its NIC's host.
-    assert hosts_of_ranks(tmp_path) == {nic: f"vm{places[nic]}" for nic in SMALL.nic_names()}
+    assert hosts_of_ranks(tmp_path) == {nic: f"vm{places[nic]}" for nic in topology.nic_names()}
     assert nothing_left(tmp_path, machine, [])
 
 

@@ -25,6 +25,7 @@ from tests.orchestrator.running import (
     state_of,
     taken_by,
 )
+from tests.support.corners import corners
 from tests.support.wait import eventually_blocking
 
 pytestmark = pytest.mark.integration
@@ -78,7 +79,9 @@ def test_a_killed_agent_or_fork_server_takes_everything_and_blocks_nobody(
     assert "10 of 10 daemons run" in ask(detached, "status")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number", corners([signal.SIGINT, signal.SIGTERM, signal.SIGHUP], signal.SIGINT, signal.SIGTERM)
+)
 def test_the_foreground_ends_in_good_order_on_a_signal(tmp_path: Path, number: int) -> None:
     words = [MRCFABRIC, "up", *SMALL_FLAGS, "--metrics-address", "127.0.0.9"]
     up = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, text=True)

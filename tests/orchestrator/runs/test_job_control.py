@@ -5,6 +5,7 @@ import pytest
 from orchestrator.measures.job import Attempt, Bill, bill
 from orchestrator.measures.recording import Recording
 from orchestrator.scenario.plan import Plan
+from tests.support.corners import corners
 from tests.support.runs import simulated
 from tests.support.scenarios import plan_of
 
@@ -49,7 +50,7 @@ def attempts(recording: Recording) -> list[Attempt]:
     return found.attempts
 
 
-@pytest.mark.parametrize("seed", ["1", "2", "3"])
+@pytest.mark.parametrize("seed", corners(["1", "2", "3"], "1"))
 @pytest.mark.parametrize("system", SYSTEMS)
 async def test_a_collective_that_times_out_restarts_all_ranks_at_exact_instants(system: str, seed: str) -> None:
     plan = job(system, seed, "- " + CUT.format(at=430 + 111 * int(seed), lasting=4))
@@ -108,7 +109,7 @@ async def test_a_rank_that_dies_is_waited_for(system: str) -> None:
 
 
 async def test_after_so_many_tries_the_job_fails() -> None:
-    recording = await simulated(job("roce", "1", "- " + DEAD.format(at=700, lasting=100)))
+    recording = await simulated(job("roce", "1", "- " + DEAD.format(at=700, lasting=100), length="40ms"))
     program = recording.programs[0]
     (only,) = attempts(recording)
     assert only.tries == 4
@@ -120,7 +121,7 @@ async def test_after_so_many_tries_the_job_fails() -> None:
 
 
 async def test_after_so_many_restarts_the_job_fails() -> None:
-    recording = await simulated(job("mrc", "1", "- " + CUT.format(at=500, lasting=150), restarts=2))
+    recording = await simulated(job("mrc", "1", "- " + CUT.format(at=500, lasting=150), restarts=2, length="50ms"))
     found = attempts(recording)
     assert [attempt.number for attempt in found] == [0, 1, 2]
     assert found[-1].reason.endswith("; it was the last attempt")

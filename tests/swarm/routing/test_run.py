@@ -10,7 +10,7 @@ from tests.support.corners import corners
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", corners(range(1_000, 1_024), 1_000, 1_001))
+@pytest.mark.parametrize("seed", corners(range(1_000, 1_024), 1_001))
 def test_a_seed_holds(seed: int) -> None:
     run(seed)
 

@@ -8,6 +8,7 @@ from mrcfabric.naming import nic_address
 from mrcfabric.prefix import Prefix, cover
 from switchd.core.forwarding.ecmp import EcmpConfig
 from switchd.core.forwarding.learned import LearnedForwarding
+from tests.support.corners import corners
 from tests.support.roce_frames import roce
 
 ALL = Prefix(0, 0)
@@ -75,7 +76,7 @@ def loaded(members: int, *, resilient: bool, crc: bool = False, flows: int = 8_0
 # B4: of n members one goes.
 
 
-@pytest.mark.parametrize("members", [2, 3, 4, 8, 16])
+@pytest.mark.parametrize("members", corners([2, 3, 4, 8, 16], 2, 3, 8))
 @pytest.mark.parametrize("crc", [False, True])
 @pytest.mark.parametrize("resilient", [False, True])
 def test_b4_a_plain_group_moves_all_but_one_in_n_and_a_resilient_one_one_in_n(
