@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import socket
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +33,9 @@ pytestmark = pytest.mark.integration
 
 
 async def test_a_daemon_that_cannot_start_is_one_clear_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    free = ports.allocate(port_count(SMALL, Sites()))
-    free.close()
-    base = free.base
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as rival:
+    block = ports.allocate(port_count(SMALL, Sites()))
+    base = block.base
+    with closing(block), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as rival:
         rival.bind(("127.0.0.1", base))
         monkeypatch.setattr(ports, "allocate", lambda size, base_asked: PortBlock(base, size))
         with pytest.raises(ConfigError, match=rf"did not start: .*UDP 127\.0\.0\.1:{base}: cannot bind"):
