@@ -146,7 +146,10 @@ class MemoryTable:
 
 
 def _zeroed(length: int) -> memoryview:
-    """Writable bytes of the NIC's own."""
+    """Writable bytes of the NIC's own. RefusedError when the host has not as many."""
     if length < _MAPPED_BYTES:
         return memoryview(bytearray(length))
-    return memoryview(mmap(-1, length, flags=MAP_PRIVATE | MAP_ANONYMOUS))
+    try:
+        return memoryview(mmap(-1, length, flags=MAP_PRIVATE | MAP_ANONYMOUS))
+    except OSError as error:
+        raise RefusedError(f"a region of {length} bytes: {error.strerror}") from None

@@ -100,6 +100,23 @@ def test_reading_outside_is_refused(va: int, length: int) -> None:
     assert len(region.read(0x1000, 16)) == 16
 
 
+def test_a_large_region_begins_with_zeros() -> None:
+    memory = table(size_max=2 << 20, own_max=4 << 20)
+    region = memory.register(0, (1 << 20) + 5, None, 7, None)
+    assert bytes(region.view) == bytes((1 << 20) + 5)
+    assert memory.place(7, 1 << 20, b"abcde")
+    assert bytes(region.view[-5:]) == b"abcde"
+    assert not memory.place(7, (1 << 20) + 1, b"abcde")
+
+
+def test_more_memory_than_the_host_has_is_refused() -> None:
+    memory = table(size_max=1 << 62, own_max=1 << 62)
+    with pytest.raises(RefusedError, match="Cannot allocate memory"):
+        memory.register(0, 1 << 62, None, 7, None)
+    assert len(memory) == 0
+    assert memory.register(0, 1 << 20, None, 7, None).length == 1 << 20
+
+
 def test_what_the_nic_allocates_itself_has_a_bound_of_its_own() -> None:
     memory = table(own_max=100)
     region = memory.register(0, 60, None, None, None)
