@@ -1,7 +1,7 @@
 """The wire of a port: its rate, when it is free, and the faults of its link. The lowest part of the sending end.
 
 `mrcfabric.egress_queues` says what may wait for the wire, `mrcfabric.egress` and `mrcfabric.class_egress` which packet
-is next. `impairment` has what faults do to a packet.
+is next. `impaired_link` has what faults do to a packet.
 
 Departures are lazy: each happens at an exact instant, but the port computes it only when a result depends on it. Before
 an arrival at t it commits every departure that starts before t, and `run(until)` commits those that start up to and
@@ -15,7 +15,8 @@ from math import gcd
 
 from mrcfabric.egress_config import EgressConfig
 from mrcfabric.errors import RefusedError
-from mrcfabric.impairment import HEALTHY, TOUCHES, ImpairedLink, Impairment
+from mrcfabric.impaired_link import ImpairedLink
+from mrcfabric.impairment import HEALTHY, TOUCHES, Impairment
 from mrcfabric.node import Transmit
 from mrcfabric.port_counts import PortCounts
 from mrcfabric.rng import Rng

@@ -2,7 +2,7 @@
 
 Pure. Owns, for each kind, which spots of which nodes it changes (`effects`), which state several faults on one spot
 have together (`composed`), and which command sets a state (`order`). `table` decides when a state is set, and in which
-life of a node. `mrcfabric.impairment` says what an impairment does to a packet.
+life of a node. `mrcfabric.impaired_link` says what an impairment does to a packet.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,7 @@
 """The catalogue: the name of every kind of fault, what it acts on, its figures and its meaning.
 
 Owns names, units, defaults and meanings, for the scenario language, the command line, the JSON Schema and the docs.
-`mrcfabric.impairment` says what a kind does to a packet; `orchestrator.faults.effects` says which commands it takes.
+`mrcfabric.impaired_link` says what a kind does to a packet; `orchestrator.faults.effects` says which commands it takes.
 """
 
 import difflib

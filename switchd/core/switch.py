@@ -1,7 +1,7 @@
 """An MRC switch: removes its own uSID, looks the next one up, queues the packet. A `mrcfabric.node.Node`.
 
 Owns the usual forwarding step, drops before any queue, and the effects of commands. `mrcfabric.egress` has queues,
-marks and trims; `mrcfabric.impairment` faults; `fib` the table; `endpoint` unusual packets. A switch knows nothing of
+marks and trims; `impaired_link` what faults do; `fib` the table; `endpoint` unusual packets. A switch knows nothing of
 QPs or EVs, sends no notifications, and never reroutes: a dead link is silence. MRC 1.0 5, RFC 9800 4.1.1, RFC 8986 4.1.
 """
 

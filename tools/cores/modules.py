@@ -11,8 +11,8 @@ from typing import Final
 
 FOLDERS: Final[dict[str, str]] = {
     "mrcfabric": """
-        class_egress clock credit_egress credit_waits drive egress egress_queues egress_wire link_credits link_port
-        node plane_ports port_counts rng runner trains udp units vl_arbitration vl_queues
+        class_egress clock credit_egress credit_waits drive egress egress_queues egress_wire impaired_link link_credits
+        link_port node plane_ports port_counts rng runner trains udp units vl_arbitration vl_queues
         """,
     "mrcfabric/sim": "simulator trace",
     "mrcfabric/wire": """
