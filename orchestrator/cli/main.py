@@ -1,17 +1,14 @@
-"""The `mrcfabric` command: finds the modules of `orchestrator.cli.commands`, lets each register itself, runs one.
+"""The `mrcfabric` command: finds the command that the words name, and runs it.
 
 Owns the form of errors: an operator's mistake (`ConfigError`) is one line on standard error and exit code 2, whatever
 the command; a running fabric's refusal, silence or failure is one line and exit code 1. The command's module does
 everything else. Start-up time counts: command modules import slow modules inside their functions.
 """
 
-import importlib
 import os
-import pkgutil
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-import orchestrator.cli.commands
 from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.cli.first_process import stand_in_front
 
@@ -36,17 +33,16 @@ def _print_version(wanted: bool) -> None:
 
 
 def build_app() -> "typer.Typer":
-    """The whole command tree: one call of `register(app)` per module in `orchestrator/cli/commands/`."""
+    """The whole command line; see `orchestrator.cli.command_tree`."""
     import typer  # slow imports belong where Ctrl-C is handled
 
-    app = typer.Typer(
+    from orchestrator.cli.command_tree import CommandTree, new_app
+
+    app = new_app(
         name="mrcfabric",
+        cls=CommandTree,
         help="An emulated MRC fabric: NICs and switches as daemons that exchange real UDP.",
         no_args_is_help=True,
-        add_completion=False,
-        pretty_exceptions_enable=False,
-        rich_markup_mode=None,
-        context_settings={"help_option_names": ["-h", "--help"]},
     )
 
     @app.callback()
@@ -57,8 +53,6 @@ def build_app() -> "typer.Typer":
     ) -> None:
         pass
 
-    for module in sorted(info.name for info in pkgutil.iter_modules(orchestrator.cli.commands.__path__)):
-        importlib.import_module(f"orchestrator.cli.commands.{module}").register(app)
     return app
 
 

@@ -26,6 +26,7 @@ from typing import Any, NoReturn
 
 from setproctitle import setproctitle
 
+from orchestrator.cli.__main__ import GARBAGE_LOOKED_FOR_AFTER
 from tests.support.warm_fork_server import FORKING
 
 MRCFABRIC = str(Path(sys.executable).with_name("mrcfabric"))
@@ -161,6 +162,7 @@ def _become(request: dict[str, Any], out: int, err: int) -> NoReturn:
     os.environ.update(request["environment"])
     sys.modules["__main__"].__package__ = None  # by it the command line would call itself `python -m` something
     sys.argv = [MRCFABRIC, *request["arguments"]]
+    gc.set_threshold(*GARBAGE_LOOKED_FOR_AFTER)
     gc.enable()
     code = 1
     try:

@@ -18,10 +18,6 @@ ev_app.add_typer(profile_app, name="profile")
 SHOWN = ("profile", "state", "mode", "format", "count", "reserve", "min_active", "users", "denied")
 
 
-def register(app: typer.Typer) -> None:
-    """Nothing of its own: `ev profile` and `ev replace` stand below `ev`."""
-
-
 @profile_app.command("list")
 def list_profiles(
     nic: NicArgument, name: NameOption = None, run_dir: RunDirOption = None, as_json: JsonOption = False

@@ -20,10 +20,6 @@ from orchestrator.cli.flags import (
 )
 
 
-def register(app: typer.Typer) -> None:
-    """Add nothing to the top level: `walk` is below `packet`, which its own module registers."""
-
-
 @packet_app.command("walk")
 def walk(
     source: SenderOption,

@@ -34,15 +34,6 @@ def test_help_names_the_commands(monkeypatch: pytest.MonkeyPatch, capsys: pytest
         assert f"\n  {command} " in help_text
 
 
-def commands_below(app: typer.Typer) -> int:
-    groups = [group.typer_instance for group in app.registered_groups]
-    return len(app.registered_commands) + sum(commands_below(group) for group in groups if group is not None)
-
-
-def test_the_tree_has_each_command_once_however_often_it_is_built() -> None:
-    assert commands_below(main.build_app()) == commands_below(main.build_app())
-
-
 def test_an_unknown_option_is_exit_2_without_a_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -73,9 +64,9 @@ def test_mistakes_and_refusals_are_one_line(
     assert captured.out == ""
 
 
-@pytest.mark.parametrize(("imported", "code"), [("pkgutil", -signal.SIGINT), ("typer", 130)])
+@pytest.mark.parametrize(("imported", "code"), [("hashlib", -signal.SIGINT), ("typer", 130)])
 def test_ctrl_c_while_a_command_is_being_imported_leaves_no_traceback(tmp_path: Path, imported: str, code: int) -> None:
-    # The command imports `pkgutil` before it handles Ctrl-C, and `typer` after.
+    # The command imports `hashlib` before it handles Ctrl-C, and `typer` after.
     interrupted = "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(9)\n"
     (tmp_path / f"{imported}.py").write_text(interrupted)
     env = {**os.environ, "PYTHONPATH": str(tmp_path)}
@@ -84,7 +75,7 @@ def test_ctrl_c_while_a_command_is_being_imported_leaves_no_traceback(tmp_path: 
 
 
 def test_ctrl_c_does_not_end_a_command_that_was_told_to_ignore_it(tmp_path: Path) -> None:
-    (tmp_path / "pkgutil.py").write_text(
+    (tmp_path / "hashlib.py").write_text(
         "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nraise SystemExit(7)\n"
     )
     env = {**os.environ, "PYTHONPATH": str(tmp_path)}

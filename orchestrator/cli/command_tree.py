@@ -1,0 +1,60 @@
+"""The commands of `mrcfabric` by name: a command's modules are imported when it is asked for.
+
+A command line names one command. To import the modules of all, and to read the parameters of all, takes half as long as
+many a command does.
+"""
+
+import importlib
+from collections import UserDict
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from orchestrator.cli.commands import MODULES
+
+
+def new_app(**attributes: Any) -> typer.Typer:
+    """An empty app with the manners of ours: plain text, no traceback of typer's, `-h` beside `--help`."""
+    return typer.Typer(
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        **attributes,
+    )
+
+
+class CommandTree(TyperGroup):
+    """The outermost group."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = _Commands()
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Their names, in the order of the help."""
+        return list(self.commands)
+
+
+class _Commands(UserDict[str, Any]):
+    """What typer makes of each command, made when it is read for the first time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.data = dict.fromkeys(MODULES)
+
+    def __getitem__(self, name: str) -> Any:
+        if self.data[name] is None:
+            self.data[name] = _made(name)
+        return self.data[name]
+
+
+def _made(name: str) -> Any:
+    app = new_app()
+    first, *others = (importlib.import_module(f"orchestrator.cli.commands.{module}") for module in MODULES[name])
+    del others  # each has added to the group of the first one
+    first.register(app)
+    made = typer.main.get_command(app)
+    # One command alone is no group for typer.
+    return made.commands[name] if isinstance(made, TyperGroup) else made
