@@ -144,6 +144,16 @@ def _lacking(root: Path, manifest: Manifest | None) -> str:
     return f"{stale} has changed since it was compiled; {REMEDY}" if stale else ""
 
 
+def built_files(package: Path) -> list[Path]:
+    """The files that stand beside a copy of this package for the copy to run what runs here; none for pure Python.
+
+    `package`: the folder `mrcfabric`. Where the copy cannot load them it runs as pure Python, and says why.
+    """
+    folder = package / FOLDER
+    manifest = read_manifest(folder) if CORES.run == COMPILED else None
+    return [] if manifest is None else [folder / MANIFEST, *sorted((folder / manifest.folder).iterdir())]
+
+
 def _choose() -> Cores:
     root = Path(__file__).parents[1]
     try:

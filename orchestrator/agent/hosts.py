@@ -33,7 +33,8 @@ class HostRequests:
 
         Each row has its name as `host`, its `address` for data and for `control`, how many `nodes` it has and how many
         are `alive`, its `state` (runs, starts or lost) and `why`, whether its disk is `full`, which hosts it cannot
-        hear (`unheard`), how many `restarts` its share has had, and whether it `leads`.
+        hear (`unheard`), how many `restarts` its share has had, which `cores` run there ("" while it does not run), and
+        whether it `leads`.
         """
         fabric = self._fabric
         sites, members, cluster = fabric.layout.sites, fabric.daemons.members, fabric.cluster
@@ -55,6 +56,7 @@ class HostRequests:
                     "full": state == "runs" and cluster.share(number).full,
                     "unheard": cluster.unheard_by(number),
                     "restarts": cluster.restarts[number],
+                    "cores": cluster.share(number).cores_line if state == "runs" else "",
                     "leads": number == LEADER,
                 }
             )

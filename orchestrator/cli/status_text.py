@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mrcfabric.cores import Cores
+from mrcfabric.cores import COMPILED, Cores
 from orchestrator.cli.rc_text import rc_text
 from orchestrator.cli.uet_text import uet_text
 
@@ -108,6 +108,8 @@ def render_host(host: dict[str, Any]) -> str:
         parts.append(f"WAITS for {', '.join(host['unheard'])}")
     if host["restarts"]:
         parts.append(f"started anew {host['restarts']} x")
+    if host["cores"] and not host["cores"].startswith(COMPILED):
+        parts.append(host["cores"])
     return ", ".join(parts)
 
 

@@ -62,6 +62,7 @@ class RemoteShare:
         self.on_found: Callable[[dict[str, Any]], None] = lambda _report: None
         """Called with what its relay has measured about a host (`orchestrator.hosts.clock.peer_survey`)."""
         self.full = False
+        self.cores_line = ""
         self.heard: set[int] = set()
         """The hosts that its relay hears."""
         self._address = address
@@ -273,6 +274,7 @@ class RemoteShare:
         """Have the folder claimed, and page and doorbells made there."""
         found = await self._ask("furnish", **settings)
         self.folder = Path(found["folder"])
+        self.cores_line = found["cores_line"]
         self.descriptors = Descriptors(found["page"], found["alive"], found["agent_doorbell"], found["doorbells"])
 
     async def start_relay(self) -> None:

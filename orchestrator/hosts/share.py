@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from mrcfabric.clock import ClockPage
 from mrcfabric.control_message import Realm
+from mrcfabric.cores import CORES
 from orchestrator.hosts.clock import relay
 from orchestrator.hosts.placement.layout import SWITCHD_ENTRY, Layout, ProcessPlan
 from orchestrator.hosts.placement.site import LEADER
@@ -50,6 +51,11 @@ class Share(Protocol):
     @property
     def full(self) -> bool:
         """Whether the disk there is full. Daemons go on, but lose lines of their logs."""
+        ...
+
+    @property
+    def cores_line(self) -> str:
+        """Which cores run there: `mrcfabric.cores.Cores.line` of that host."""
         ...
 
     async def spawn(self, plan: ProcessPlan, tables: Mapping[str, Any], orders: dict[int, int]) -> list[Child]:
@@ -200,6 +206,7 @@ class LocalShare:
     """The leader's own host."""
 
     number = LEADER
+    cores_line = CORES.line
 
     def __init__(self, launcher: Launcher, folder: Path) -> None:
         self.folder = folder

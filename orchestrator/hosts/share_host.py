@@ -17,6 +17,7 @@ from typing import Any
 
 from mrcfabric.clock import ClockPage
 from mrcfabric.control_message import Realm
+from mrcfabric.cores import CORES
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from orchestrator.hosts.placement.layout import (
@@ -185,6 +186,7 @@ class ShareHost:
             os.close(fd)
         return {
             "folder": str(folder.path),
+            "cores_line": CORES.line,
             "page": found.page,
             "alive": found.alive,
             "agent_doorbell": found.agent_doorbell,

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from mrcfabric.cores import CORES
 from mrcfabric.units import MIB
 from orchestrator.process import run_folder
 from tests.support.cluster import SSH_PORT, USER, Cluster, Host, cluster
@@ -180,7 +181,9 @@ async def taken_back(home: Host, third: Host) -> None:
     said = (await mrcfabric(home, "host", "restart", "h3")).well()
     assert said.startswith("host h3 has been started anew: 4 daemons run from ")
     said = (await mrcfabric(home, "host", "list")).well()
-    assert "h3 at fd4d:5243::3: 4 of 4 daemons run, started anew 1 x\n" in said
+    assert "h3 at fd4d:5243::3: 4 of 4 daemons run, started anew 1 x" in said
+    rows = json.loads((await mrcfabric(home, "host", "list", "--json")).well())
+    assert {row["cores"].split()[0] for row in rows} == {CORES.line.split()[0]}
     assert json.loads((await (await begun(home))).well()) == {**RIGHT, "down": [], "planes": ["p0", "p1"]}
     events = (await mrcfabric(home, "events", "--kind", "host_lost", "--kind", "host_restarted")).well()
     assert [line.split()[3] for line in events.splitlines()] == ["host_lost", "host_restarted"]

@@ -15,14 +15,17 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
-from mrcfabric.cores import FOLDER
+from mrcfabric.cores import FOLDER, built_files
 from mrcfabric.errors import ConfigError
 
 _CARRIED: Final = ("METADATA", "entry_points.txt", "top_level.txt")
 """The metadata files to copy. The others say how the distribution came here."""
 _WHEEL: Final = "Wheel-Version: 1.0\nGenerator: mrcfabric\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 _MADE: Final = {"__pycache__", FOLDER}
-"""Folders of what was made of the code for this machine: the other one runs it as pure Python."""
+"""Folders of what was made of the code here. Of the second what runs here is carried, see `_modules`."""
+_CORES_IN: Final = "mrcfabric"
+_LEVEL: Final = 1
+"""Of compression: level 6 takes four times as long for a tenth less."""
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 _MODE: Final = 0o644
 _DIGEST_CHARS: Final = 16
@@ -97,6 +100,10 @@ def _modules(found: metadata.Distribution) -> Iterator[tuple[str, bytes]]:
             inside = path.relative_to(folder)
             if path.is_file() and not _MADE & set(inside.parts):
                 yield f"{package}/{inside.as_posix()}", path.read_bytes()
+        if package == _CORES_IN:
+            # A machine that cannot load them runs the sources.
+            for path in built_files(folder):
+                yield f"{package}/{path.relative_to(folder).as_posix()}", path.read_bytes()
 
 
 def _digest(files: dict[str, bytes]) -> str:
@@ -116,5 +123,5 @@ def _zip(files: dict[str, bytes]) -> bytes:
         for name in sorted(files):
             entry = zipfile.ZipInfo(name, _EPOCH)
             entry.external_attr = _MODE << 16
-            archive.writestr(entry, files[name], zipfile.ZIP_DEFLATED)
+            archive.writestr(entry, files[name], zipfile.ZIP_DEFLATED, _LEVEL)
     return made.getvalue()

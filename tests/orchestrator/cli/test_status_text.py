@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from mrcfabric.cores import COMPILED
 from orchestrator.cli.status_text import render_fault, render_status, render_work
 from orchestrator.faults.fault import Fault, Window, once
 from tests.support.recordings import HOST_PAIR, OWN_PAIR
@@ -72,13 +73,14 @@ def test_a_healthy_idle_fabric() -> None:
 
 
 def test_hosts_are_named_with_what_runs_there() -> None:
-    well: dict[str, Any] = {"state": "runs", "why": "", "full": False, "unheard": [], "restarts": 0}
+    well: dict[str, Any] = {"state": "runs", "why": "", "full": False, "unheard": [], "restarts": 0, "cores": COMPILED}
     hosts = [
         {"host": "orchestrator", "address": "127.0.0.1", "nodes": 0, "alive": 0, **well},
         {"host": "vm1", "address": "10.0.0.1", "nodes": 28, "alive": 27, **well},
         {"host": "vm2", "address": "10.0.0.2", "nodes": 3, "alive": 0, **well, "state": "lost", "why": "no power"},
         {"host": "vm3", "address": "10.0.0.3", "nodes": 3, "alive": 0, **well, "state": "starts", "restarts": 2},
         {"host": "vm4", "address": "10.0.0.4", "nodes": 3, "alive": 3, **well, "full": True, "unheard": ["vm1", "vm5"]},
+        {"host": "vm5", "address": "10.0.0.5", "nodes": 3, "alive": 3, **well, "cores": "pure Python (another Python)"},
     ]
     text = render_status({**STATUS, "hosts": hosts})
     for line in (
@@ -86,6 +88,7 @@ def test_hosts_are_named_with_what_runs_there() -> None:
         "vm2 at 10.0.0.2: 0 of 3 daemons run, LOST: no power",
         "vm3 at 10.0.0.3: 0 of 3 daemons run, being started anew, started anew 2 x",
         "vm4 at 10.0.0.4: 3 of 3 daemons run, DISK FULL: logs suffer, WAITS for vm1, vm5",
+        "vm5 at 10.0.0.5: 3 of 3 daemons run, pure Python (another Python)",
     ):
         assert f"  host      {line}\n" in text + "\n"
     assert "orchestrator" not in text

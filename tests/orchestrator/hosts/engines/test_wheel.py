@@ -10,13 +10,15 @@ from types import ModuleType
 import pytest
 
 import orchestrator
+from mrcfabric import cores
+from mrcfabric.cores import COMPILED, CORES, FORCED, PYTHON, Cores
 from mrcfabric.errors import ConfigError
 from orchestrator.hosts.engines.wheel import packages_of, requirements_of, wheel_of
 
 pytestmark = pytest.mark.slow
 
 
-def test_a_wheel_has_the_code_that_runs_here_and_nothing_made_of_it() -> None:
+def test_a_wheel_has_the_code_that_runs_here() -> None:
     wheel = wheel_of("mrcfabric")
     with zipfile.ZipFile(io.BytesIO(wheel.content)) as archive:
         names = archive.namelist()
@@ -26,6 +28,22 @@ def test_a_wheel_has_the_code_that_runs_here_and_nothing_made_of_it() -> None:
     assert not [name for name in names if "__pycache__" in name or name.startswith("tests")]
     assert any(text.startswith("msgpack") for text in wheel.requirements)
     assert not any(text.startswith("pytest") for text in wheel.requirements)
+
+
+@pytest.mark.parametrize("run", [COMPILED, PYTHON])
+def test_a_copy_of_it_runs_the_cores_that_run_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: str) -> None:
+    if run != CORES.run:
+        # The other kind cannot be made to run here; that its files are left out can be seen.
+        if run == COMPILED:
+            pytest.skip("nothing is compiled here")
+        monkeypatch.setattr(cores, "CORES", Cores(PYTHON, FORCED))
+    with zipfile.ZipFile(io.BytesIO(wheel_of("mrcfabric").content)) as archive:
+        archive.extractall(tmp_path)
+    said = subprocess.run(
+        [sys.executable, "-P", "-c", "from mrcfabric.cores import CORES, __file__; print(CORES.run, __file__)"],
+        env={"PYTHONPATH": str(tmp_path)}, cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert said.stdout.split() == [run, str(tmp_path / "mrcfabric/cores.py")]
 
 
 def test_the_same_code_gives_the_same_bytes() -> None:
