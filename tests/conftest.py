@@ -25,7 +25,7 @@ from tests.support.warm_fork_server import WARM_FORK_SERVER
 _BASE = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 # What is tried depends on the test alone: `make test` says the same of the same code. `make test-long` searches on, but
 # not in CI: a change must not be refused for what the code had before.
-settings.register_profile("quick", _BASE, max_examples=50, derandomize=True)
+settings.register_profile("quick", _BASE, max_examples=30, derandomize=True)
 settings.register_profile("search", _BASE, max_examples=300, derandomize="CI" in os.environ)
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "quick")
 settings.load_profile(PROFILE)
@@ -53,8 +53,8 @@ LONG_WALL_S = 900
 """A long test computes for half a minute alone, and shares its CPU with whatever else the machine does."""
 
 
-GARBAGE_LOOKED_FOR_AFTER = 2_000
-"""So many objects more than before; 700 is Python's own figure, and costs the tests 4 % of their CPU."""
+GARBAGE_LOOKED_FOR_AFTER = 20_000
+"""So many objects more than before; 700 is Python's own figure, and costs the tests 6 % of their CPU."""
 
 _COMPILED = pytest.mark.skip(reason="changes the cores, and compiled ones run (MRCFABRIC_CORES=python: pure Python)")
 
@@ -113,7 +113,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.write_line(line)
 
 
-GROWTH_BYTES = 1 << 25
+GROWTH_BYTES = 3 << 25
 """Of a worker, until it looks for what is over."""
 _tidy_bytes = [0]
 """What this worker held when it last had looked."""
