@@ -139,12 +139,12 @@ def asked_programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Three more than there are CPUs: tests with real processes wait much of their time, and leave their CPU to others.
+    """Two more than there are CPUs: tests with real processes wait much of their time, and leave their CPU to others.
+    With three more, to read all tests once more takes longer than CPUs would be idle.
 
-    Long tests compute for most of it, and some hold much memory: one more will do for them. Those that need pure Python
-    are few, and each worker takes longer to read them than to run its share: no more for them. Nor for searches, which
-    wait for nothing."""
-    more = {"long": 1, "pure": 0, "hypothesis": 0}.get(config.getoption("markexpr").partition(" ")[0], 3)
+    Those that need pure Python are few, and each worker takes longer to read them than to run its share: no more for
+    them. Nor for searches, which wait for nothing."""
+    more = {"pure": 0, "hypothesis": 0}.get(config.getoption("markexpr").partition(" ")[0], 2)
     return len(os.sched_getaffinity(0)) + more
 
 
