@@ -122,8 +122,8 @@ class Drive:
         """The node's tally of the lives before this one."""
         self._tally_due_ns = 0
         """When to write the tally again, by the monotonic clock; 0: at once."""
-        self._untold = False
-        """The node has made a step since the tally was last written."""
+        self._untold = self._idle = False
+        """It has made a step since the tally was written; it had nothing to do in any: only the time has changed."""
         self._horizon_word = page.horizon_word(slot)
         self._pending_word = page.pending_word(slot)
         self.now_ns: Instant = min(core.now_ns, page.horizon(slot)) if turns.shared else core.now_ns
@@ -191,7 +191,7 @@ class Drive:
         counted = self.fidelity
         life = [self.now_ns, counted.late_ns_max, *(getattr(counted, name) for name in FIDELITY), *self.totals()]
         self._words[self._tally_words] = array("Q", together(self._tally_before, life))
-        self._untold = False
+        self._untold, self._idle = False, True
 
     def tell_in_time(self, mono_ns: int) -> None:
         """Write the tally if `TELL_WALL_NS` have passed since the last time.
@@ -200,7 +200,11 @@ class Drive:
         """
         if self._untold and (mono_ns >= self._tally_due_ns or not self._words[self._pending_word] or self.stands):
             self._tally_due_ns = mono_ns + TELL_WALL_NS
-            self.tell()
+            if self._idle:
+                self._words[self._tally_words.start] = max(self.now_ns, self._tally_before[0])
+                self._untold = False
+            else:
+                self.tell()
 
     def close(self) -> None:
         self.tell()
@@ -235,6 +239,7 @@ class Drive:
             if not self._take_frames():
                 return False
             self.fidelity.ticks += 1
+            self._idle = self._idle and self._turns.shared and not (self._words[self._pending_word] or self._held)
             self._advance(until)
             self._publish(until)
         if until == self._crash_ns:

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 import pytest
 
 from mrcfabric.clock import ClockPage
-from mrcfabric.drive import Drive
+from mrcfabric.drive import NOTHING, Drive
 from mrcfabric.link_port import LinkEnd
 from mrcfabric.node import Input, Rank
 from mrcfabric.packet_filter import PacketFilter
+from mrcfabric.tally import NAMES, TOTALS
 from mrcfabric.tap import Tap, records_in
 from mrcfabric.units import NEVER, Instant
 from mrcfabric.wire.dscp import Dscp
@@ -215,4 +216,37 @@ def test_who_waits_for_an_instant_keeps_the_node_awake_until_then(turns: ByHand)
         turns.neighbour_is_at(horizon)
         drive.tick(NEVER, 1)
         assert (drive.now_ns, turns.page.words[pending]) == (horizon + DELAY_NS, busy)
+    drive.close()
+
+
+def test_the_tally_of_an_idle_node_follows_time_without_its_counts_being_asked_for(turns: ByHand) -> None:
+    drive = open_drive(turns, Source("me", ports=1, packets=0, period_ns=500, size=200))
+    core = drive.core
+    assert isinstance(core, Source)
+    asked = 0
+
+    def totals() -> list[int]:
+        nonlocal asked
+        asked += 1
+        return [len(core.heard), *NOTHING[1:]]
+
+    def told(horizon: Instant) -> tuple[int, int, int]:
+        """The time and the first count that stand in the page, and how often counts were asked for."""
+        turns.neighbour_is_at(horizon)
+        assert tick(drive)
+        drive.tell_in_time(0)
+        row = dict(zip(NAMES, turns.page.tally(ME), strict=True))
+        return row["at_ns"], row[TOTALS[0]], asked
+
+    drive.totals = totals
+    assert told(1_000) == (2_000, 0, 1)
+    assert told(2_000) == (3_000, 0, 1)
+    assert told(3_000) == (4_000, 0, 1)
+    drive.command("count")
+    assert told(4_000) == (5_000, 1, 2)
+    assert told(5_000) == (6_000, 1, 2)
+    drive.script("count", 8_500)
+    assert told(6_000)[:2] == (7_000, 1)
+    assert told(7_000)[:2] == (8_000, 1)
+    assert told(8_000)[:2] == (9_000, 2), "a command that keeps nobody awake counts, too"
     drive.close()
