@@ -250,15 +250,19 @@ class ControlServer:
                 answer.status, answer.pages = FORGOTTEN, []
 
     def _forget_old(self, newest: RequestId) -> None:
-        limits = self._limits
-        for ident in list(self._answers):
-            if len(self._answers) <= limits.answers_max and self._answer_bytes <= limits.answer_bytes_max:
-                return
-            answer = self._answers[ident]
-            if ident == newest or answer.status == "pending":
-                continue
+        too_many = len(self._answers) - self._limits.answers_max
+        too_large = self._answer_bytes - self._limits.answer_bytes_max
+        gone = []
+        for ident, answer in self._answers.items():
+            if too_many <= 0 and too_large <= 0:
+                break
+            if ident != newest and answer.status != "pending":
+                gone.append(ident)
+                too_many -= 1
+                too_large -= answer.size
+        for ident in gone:
             # The id goes below the floor: a later repetition is refused, so that it cannot run the op a second time.
-            del self._answers[ident]
+            answer = self._answers.pop(ident)
             self._answer_bytes -= answer.size
             answer.status, answer.pages = FORGOTTEN, []
             client, sequence = ident
