@@ -53,8 +53,9 @@ class PathKnobs:
     path_shares: bool = True
     """A path of a plane that is marked and later than another one by `path_late_ns` gets fewer of its turns, and more
     again when marks end (`nicd.core.mrc.path_shares`); what is late because of one path alone moves no window, and what
-    a path is longer than the others by 1.5 times that, without marks, is no delay and makes the window larger. False:
-    SKIP alone, a turn per mark, which cannot leave a link alone that has lost more than half of its rate."""
+    a path without marks is longer than the others by 1.5 times that is no delay and makes the window larger, where many
+    packets show it what it is longer by half of it. False: SKIP alone, a turn per mark, which cannot leave a link alone
+    that has lost more than half of its rate."""
     path_late_ns: int = 0
     """So much longer are the round trips of such a path. Default half a base RTT."""
     always_skip_marks: int = 0

@@ -87,11 +87,11 @@ CONGESTION = (
     Choice(
         "A path that is longer than the others of its plane",
         UNKNOWN,
-        "What its shortest round trips are longer than those of the shortest path, by more than 3/4 base RTT and "
-        "without a mark, is taken off its round trips, and the largest window grows by the mean over the paths. Else "
-        "the length would count as the receiver's queue: one of four T1s that is 12 us longer took two thirds of its "
-        "plane. A smaller difference, or one of few packets, may be chance: taken for a length it made incasts "
-        "unfair.",
+        "What its shortest round trips are longer than those of the shortest path, without a mark, is taken off its "
+        "round trips, and the largest window grows by the mean over the paths. Else the length would count as the "
+        "receiver's queue: one of four T1s that is 12 us longer took two thirds of its plane. It counts from 3/4 base "
+        "RTT on, and from 1/4 on where many packets show it. A smaller difference, or one of few packets, may be "
+        "chance: taken for a length it made incasts unfair.",
         _of(NIC, "path_shares", "path_late_ns"),
     ),
     Choice(

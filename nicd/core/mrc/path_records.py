@@ -15,6 +15,8 @@ SPAN_RTTS: Final = 16
 """The shortest round trip of a path is taken over a span of so many base RTTs and the span before it."""
 SEEN_LEAST: Final = SPAN_RTTS // 2
 """With fewer packets in these two spans, one in four round trips, it is not compared with others."""
+SEEN_MANY: Final = SPAN_RTTS
+"""With so many packets it is compared closely."""
 _LONG_RTTS: Final = 3
 """A last hop holds one and a half base RTTs: round trips that never take less than so many have a longer path."""
 
@@ -155,16 +157,17 @@ class PathRecords:
         if took_ns < self._most_ns[way]:
             self._most_ns[way] = took_ns
 
-    def lags_of(self, index: int) -> tuple[int, int] | None:
-        """By how much the path of an EV is longer than the base RTT: at least, and at most.
+    def lags_of(self, index: int) -> tuple[int, int, bool] | None:
+        """By how much the path of an EV is longer than the base RTT: at least, and at most; whether by many packets.
 
         None where too few packets have arrived lately to tell: they may all have met a queue.
         """
         way = self.way[index]
-        if self._since_ns[way] < 0 or self._seen[way] + self._seen_before[way] < SEEN_LEAST:
+        seen = self._seen[way] + self._seen_before[way]
+        if self._since_ns[way] < 0 or seen < SEEN_LEAST:
             return None
         most_ns = min(self._most_ns[way], self._most_before_ns[way])
-        return self.lag_ns[way], max(0, most_ns - self._base_ns)
+        return self.lag_ns[way], max(0, most_ns - self._base_ns), seen >= SEEN_MANY
 
     def late(self, now: Instant, index: int, rtt_ns: int) -> None:
         """A packet that was judged lost has arrived after `rtt_ns`: forget shorter round trips of its path."""

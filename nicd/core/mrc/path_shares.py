@@ -18,7 +18,9 @@ of the plane. So the congestion window is told neither its mark nor its round tr
 A path may also be longer than others. `path_records` knows how long each path has been at least and at most. What a
 path without marks is longer than the shortest one of its plane is taken off its round trips before the congestion
 window sees them: it would take that for the receiver's queue. And the window is told the mean of it, so much longer is
-a round trip.
+a round trip. What is surely longer counts, by a large margin where few packets have shown it. Where links are slow, a
+packet is known to have arrived long after it has: the bounds are far apart, and what is surely longer is little. There
+the middle of the bounds counts, if many packets have come and it is far from that of the shortest path.
 """
 
 from collections.abc import Callable
@@ -42,7 +44,9 @@ _LATE_MARGINS: Final = 3
 """A path that has all its turns is late alone by so many margins; one that has fewer is known to be late: by one."""
 _LONGER_HALVES: Final = 3
 """A path is longer than the shortest one if its shortest round trips are so by more than so many half margins. Less may
-be a queue that one path happened to meet short; and up to the target of the congestion window it does no harm."""
+be a queue that one path happened to meet short."""
+_CLOSE_PARTS: Final = 2
+"""Where many packets have come, it is longer by more than one margin in so many: all of them will not have met it."""
 _SPAN_MARGINS: Final = 16
 """The shortest round trips of paths are compared once in so many margins: queues come and go in that time."""
 
@@ -51,7 +55,7 @@ class PathShares:
     """The paths of one plane of one QP. Bounded by their number."""
 
     __slots__ = (
-        "_cards", "_changed_ns", "_credit", "_fresh_ns", "_heard_ns", "_lags", "_last_ns", "_least_ns",
+        "_cards", "_changed_ns", "_close_ns", "_credit", "_fresh_ns", "_heard_ns", "_lags", "_last_ns", "_least_ns",
         "_longer_ns", "_margin_ns", "_marked", "_mean_ns", "_own_ns", "_path", "_recent_ns", "_records", "_rtt_ns",
         "_span_end_ns", "on_uneven", "thinned",
     )  # fmt: skip
@@ -66,6 +70,7 @@ class PathShares:
         self._path = path
         self._margin_ns = margin_ns
         self._longer_ns = margin_ns * _LONGER_HALVES // 2
+        self._close_ns = margin_ns // _CLOSE_PARTS
         self._fresh_ns = _FRESH_MARGINS * margin_ns
         self._recent_ns = _RECENT_MARGINS * margin_ns
         self._rtt_ns: dict[int, int] = {}
@@ -74,7 +79,7 @@ class PathShares:
         """By path: its average round trip, the last one, and when that was heard."""
         self._least_ns = NEVER
         """The shortest round trip so far."""
-        self._lags: dict[int, tuple[int, int]] = {}
+        self._lags: dict[int, tuple[int, int, bool]] = {}
         """By path: what `PathRecords.lags_of` last said."""
         self._own_ns: dict[int, int] = {}
         """Path -> by how much it is longer than the shortest one of the plane, for paths that are longer."""
@@ -130,14 +135,21 @@ class PathShares:
         lags = self._lags
         lags.update({path: found for path, card in used.items() if (found := lags_of(card)) is not None})
         # One path may cause all SACKs: of the others only bounds are known.
-        shortest_ns = min((most_ns for _, most_ns in lags.values()), default=0)
+        shortest_ns = min((most_ns for _, most_ns, _ in lags.values()), default=0)
+        middle_ns = min((lag_ns + most_ns >> 1 for lag_ns, most_ns, _ in lags.values()), default=0)
         own = {}
-        for path, (lag_ns, _) in lags.items():
+        for path, (lag_ns, most_ns, by_many) in lags.items():
             own_ns = lag_ns - shortest_ns
+            least_ns = self._longer_ns
+            if by_many:
+                likely_ns = (lag_ns + most_ns >> 1) - middle_ns
+                if likely_ns > least_ns:
+                    own_ns = max(own_ns, likely_ns)
+                least_ns = self._close_ns
             # What is marked has a queue, and seems longer than it is.
             if path in self._marked or path in self.thinned:
                 own_ns = min(own_ns, self._own_ns.get(path, 0))
-            if own_ns > self._longer_ns:
+            if own_ns > least_ns:
                 own[path] = own_ns
         self._own_ns = own
         self._marked.clear()

@@ -1,6 +1,6 @@
 """Records of paths: shared by the EVs of a path, moved with an EV, losses counted since something came through."""
 
-from nicd.core.mrc.path_records import SEEN_LEAST, PathRecords
+from nicd.core.mrc.path_records import SEEN_LEAST, SEEN_MANY, PathRecords
 
 
 def test_losses_count_from_the_latest_packet_that_came_through() -> None:
@@ -113,7 +113,10 @@ def test_of_a_path_that_causes_no_sacks_only_bounds_are_known() -> None:
         records.measured(now, 0, 80 + turn)
         for card in (0, 1):
             records.freed(now, card, now - 80 - turn)
-    assert [records.lags_of(0), records.lags_of(1)] == [(70, 70), (65, 70)]
+    assert [records.lags_of(0), records.lags_of(1)] == [(70, 70, False), (65, 70, False)]
+    for _ in range(SEEN_MANY - SEEN_LEAST):
+        records.freed(now, 1, now - 90)
+    assert [records.lags_of(0), records.lags_of(1)] == [(70, 70, False), (65, 70, True)]
     # A span later there are others, and the old ones count for one more.
     for now in (300, 500):
         records.measured(now, 0, 90)

@@ -1,9 +1,11 @@
 """Fewer turns for a path that is late and marked while others are free."""
 
+import pytest
+
 from mrcfabric.rng import Rng
 from nicd.core.ev_state import EvState
 from nicd.core.mrc.ev_deck import PlaneDeck
-from nicd.core.mrc.path_records import SEEN_LEAST, PathRecords
+from nicd.core.mrc.path_records import SEEN_LEAST, SEEN_MANY, PathRecords
 from nicd.core.mrc.path_shares import WHOLE, PathShares
 
 PATHS = [0, 1, 2, 3] * 4
@@ -183,6 +185,7 @@ class TestLongerPaths:
         lags: tuple[int, ...] = (0, 1, 2, 3),
         longer: tuple[int, ...] = (0,),
         news: int = SEEN_LEAST,
+        first_news: int = SEEN_LEAST,
     ) -> PathShares:
         """After two spans. `longer`: which paths are; `news`: so many packets of each path but the first came."""
         records = PathRecords([0] * len(PATHS), PATHS, BASE)
@@ -191,7 +194,7 @@ class TestLongerPaths:
         shares.on_uneven = lambda *told: self.told.append(told)
         for card in lags:
             rtt_ns = FREE + longer_ns * (card in longer)
-            self.measured(records, card, rtt_ns, news if card else SEEN_LEAST)
+            self.measured(records, card, rtt_ns, news if card else first_news)
         for now in (0, 1, self.SPAN, self.SPAN + 1):
             shares.heard(now, 0, FREE + longer_ns * (0 in longer), False)
         return shares
@@ -206,6 +209,30 @@ class TestLongerPaths:
         shares = self.shares(MARGIN * 3 // 2)
         assert shares.heard(self.SPAN + 2, 0, FREE + MARGIN, False) == FREE + MARGIN
         assert self.told == []
+
+    def test_a_small_difference_counts_where_many_packets_show_it(self) -> None:
+        """Not all of them have met the same short queue. It is the longer path that needs them."""
+        shares = self.shares(MARGIN * 3 // 4, first_news=SEEN_MANY)
+        assert self.told == [(MARGIN * 3 // 4 // 4, MARGIN * 3 // 4)]
+        assert shares.heard(self.SPAN + 2, 0, FREE + MARGIN, False) == FREE + MARGIN // 4
+        for few in (self.shares(MARGIN // 2, first_news=SEEN_MANY), self.shares(MARGIN * 3 // 4, news=SEEN_MANY)):
+            assert few.heard(self.SPAN + 2, 0, FREE + MARGIN, False) == FREE + MARGIN
+            assert self.told == []
+
+    @pytest.mark.parametrize(("packets", "own_ns"), [(SEEN_MANY, 2 * MARGIN), (SEEN_LEAST, 0)])
+    def test_the_middle_of_bounds_far_apart_counts_where_many_packets_have_come(
+        self, packets: int, own_ns: int
+    ) -> None:
+        """It is surely longer by one margin, and by three at most."""
+        records = PathRecords([0, 0], [0, 1], BASE)
+        shares = PathShares([0, 1], MARGIN, records, [0, 1])
+        self.measured(records, 1, FREE)
+        records.measured(0, 0, FREE + MARGIN)
+        for _ in range(packets):
+            records.freed(0, 0, -FREE - 3 * MARGIN)
+        for now in (0, self.SPAN):
+            shares.heard(now, 1, FREE, False)
+        assert shares.heard(self.SPAN + 1, 0, FREE + 3 * MARGIN, False) == FREE + 3 * MARGIN - own_ns
 
     def test_most_paths_may_be_longer(self) -> None:
         """The shortest one is what delays are measured against, also if it is the only one."""
