@@ -79,13 +79,23 @@ def switch_counters(
         ports[number]["towards"] = kind
     for number, peer in enumerate(config.peers):
         ports[number]["peer"] = peer
-    total = dict(drops)
-    for reason in PORT_DROP_REASONS:
-        total[reason] = sum(port.drops[reason] for port in egress)
+    rows = list(ports.values())
+    total = {**drops, **_sums([port.drops for port in egress], PORT_DROP_REASONS)}
     counters: dict[str, Any] = {"received": received, "drops": total, "ports": ports, "usids": usids}
-    counters["touched"] = {name: sum(port["touched"][name] for port in ports.values()) for name in TOUCHES}
-    for name in _SUMMED:
-        counters[name] = sum(port[name] for port in ports.values())
+    counters["touched"] = _sums([row["touched"] for row in rows], TOUCHES)
+    counters.update(_sums(rows, _SUMMED))
     for name in _PEAKS:
-        counters[name] = max((port[name] for port in ports.values()), default=0)
+        counters[name] = max([row[name] for row in rows], default=0)
     return counters
+
+
+def _sums(rows: list[dict[str, Any]], names: tuple[str, ...]) -> dict[str, int]:
+    """The sum of each of these counts over the rows."""
+    found: dict[str, int] = {}
+    for name in names:
+        # Written out: a generator costs compiled code more than the rows of a small switch.
+        count: int = 0
+        for row in rows:
+            count += row[name]
+        found[name] = count
+    return found
