@@ -26,7 +26,7 @@ _BASE = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCh
 # What is tried depends on the test alone: `make test` says the same of the same code. `make test-long` searches on, but
 # not in CI: a change must not be refused for what the code had before.
 settings.register_profile("quick", _BASE, max_examples=30, derandomize=True)
-settings.register_profile("search", _BASE, max_examples=250, derandomize="CI" in os.environ)
+settings.register_profile("search", _BASE, max_examples=200, derandomize="CI" in os.environ)
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "quick")
 settings.load_profile(PROFILE)
 if PROFILE == "quick":

@@ -1,6 +1,6 @@
 """A small fabric under work, faults and looks for long: nothing grows without end, nothing comes late or is lost.
 
-The length is that of `MRCFABRIC_SOAK_S`, in seconds of wall time; half a minute without it. `pytest -s` shows figures.
+The length is that of `MRCFABRIC_SOAK_S`, in seconds of wall time; twenty without it. `pytest -s` shows figures.
 """
 
 import asyncio
@@ -21,9 +21,9 @@ from orchestrator.faults.fault import Fault, Window
 from tests.orchestrator.running import DEADLINE_S
 from tests.support.wait import eventually
 
-pytestmark = [pytest.mark.integration, pytest.mark.long(32)]
+pytestmark = [pytest.mark.integration, pytest.mark.long(22)]
 
-SOAK_S = float(os.environ.get("MRCFABRIC_SOAK_S", "30"))
+SOAK_S = float(os.environ.get("MRCFABRIC_SOAK_S", "20"))
 SHAPE = Topology(name="soak", planes=4, t0_per_plane=2, t1_per_plane=2, nics_per_t0=1)
 FAULTS: tuple[tuple[str, str, dict[str, int]], ...] = (
     ("link_down", "p0-t0-0~p0-t1-1", {}),
