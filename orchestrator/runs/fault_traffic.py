@@ -25,16 +25,13 @@ from orchestrator.faults.effects import Aspect, effects
 from orchestrator.faults.fault import Fault
 from orchestrator.measures.recording import Injected
 from orchestrator.planning.abilities import marks, routes, trims
-from orchestrator.runs.counting import OF_PORTS
 
 Counts: TypeAlias = Mapping[str, int]
 Place: TypeAlias = tuple[str, str]
-"""A node and the name of one of its counters: of `counting.flat_ports`, `sent`, or of `_OF_SWITCHES`."""
+"""A node and the name of one of its counters as `counting` has them, or `sent` for all that left its ports."""
 
 _WITHOUT_TRAFFIC: Final = frozenset({"control_cut", "host_slow", "manager_down", "manager_slow"})
 """Kinds that concern no packet of the fabric."""
-_OF_SWITCHES: Final = frozenset({"drops.frozen", "drops.pfc_headroom", "hashed", "received"})
-"""Counters of a switch as a whole."""
 _TAKEN_AWAY: Final[Mapping[Aspect, Callable[[Topology], bool]]] = {
     Aspect.ECN: marks, Aspect.TRIM: trims, Aspect.ROUTING: routes, Aspect.SESSION: routes,
 }  # fmt: skip
@@ -48,7 +45,7 @@ class FaultTraffic:
         self._topology = topology
         self._places: dict[tuple[str, Instant], frozenset[Place]] = {}
         """By id and start of the fault: others may be called the same later."""
-        self._seen: dict[str, tuple[Instant, dict[str, int]]] = {}
+        self._seen: dict[str, tuple[Instant, Counts]] = {}
         """When a node was read last, and what it said."""
 
     def begin(self, injected: Injected) -> None:
@@ -62,7 +59,10 @@ class FaultTraffic:
         return sorted({node for node, _ in self._places.get(_key(fault), ())})
 
     def enter(self, at_ns: Instant, counts: Mapping[str, Counts], faults: Iterable[Injected]) -> None:
-        """What nodes had counted at an instant, over all their lives. Nodes that are left out are read later."""
+        """What nodes had counted at an instant, over all their lives. Nodes that are left out are read later.
+
+        The counts of a node are kept as they are until it is read again.
+        """
         for injected in faults:
             places = self._places.get(_key(injected.fault))
             if places is None or injected.fault.start_ns > at_ns:
@@ -71,11 +71,11 @@ class FaultTraffic:
             for node, name in places:
                 before = self._seen.get(node)
                 if node in counts and before is not None and _bites(injected, before[0], at_ns):
-                    injected.met_packets += _figure(counts[node], name) - before[1].get(name, 0)
+                    injected.met_packets += _figure(counts[node], name) - _figure(before[1], name)
             if injected.over_ns < min((self._seen.get(node, (0, {}))[0] for node, _ in places), default=0):
                 del self._places[_key(injected.fault)]
         for node, told in counts.items():
-            self._seen[node] = at_ns, {name: _figure(told, name) for name in _kept(told)}
+            self._seen[node] = at_ns, told
 
     def _places_of(self, fault: Fault) -> set[Place]:
         topology = self._topology
@@ -142,8 +142,3 @@ def _figure(counts: Counts, name: str) -> int:
     if name == "sent":
         return sum(count for key, count in counts.items() if key.startswith("sent."))
     return counts.get(name, 0)
-
-
-def _kept(counts: Counts) -> list[str]:
-    own = [name for name in counts if name.startswith(OF_PORTS) or name in _OF_SWITCHES]
-    return [*own, "sent"]
