@@ -2,14 +2,14 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 from mrcfabric.clock import ClockPage
 from mrcfabric.link_port import MISSING_WALL_NS_MAX, SEQUENCE_GAP, Fidelity, LinkEnd, LinkPort
 from mrcfabric.node import Input
-from mrcfabric.udp import Address, Endpoint
+from mrcfabric.udp import TRAIN_SEGMENTS_MAX, Address, Endpoint
 from mrcfabric.units import NEVER
 from mrcfabric.wire.link import CONTROL, LINK_VERSION, SIZE_AT, ControlFrame, link_frame, link_stamp
 from mrcfabric.wire.pfc import encode
@@ -245,14 +245,31 @@ def test_what_is_sent_back_to_its_sender_is_no_frame(wire: Wire) -> None:
     assert (b.fidelity.bad_frames, b.taken) == (1, 0)
 
 
-@pytest.mark.parametrize("make", [lambda: b"", lambda: b"short", lambda: os.urandom(24), lambda: os.urandom(900)])
-def test_bytes_that_are_no_frame_are_counted(wire: Wire, make: Callable[[], bytes]) -> None:
+def junk(size: int, says: int = 0xA5A5) -> bytes:
+    """So many bytes that are no frame; where a frame has its size stands `says`."""
+    return (b"\xa5" * SIZE_AT + says.to_bytes(2, "big") + b"\xa5" * size)[:size]
+
+
+@pytest.mark.parametrize(
+    ("sent", "bad"),
+    [
+        (junk(1), 1),
+        (junk(5), 1),
+        (junk(24), 1),
+        (junk(900), 1),
+        # What says that it is a train is taken apart, and each part is none.
+        (junk(900, says=300), 3),
+        (junk(910, says=300), 4),
+        (junk(25 * (TRAIN_SEGMENTS_MAX + 1), says=25), 1),
+    ],
+    ids=lambda given: f"{len(given)} bytes" if isinstance(given, bytes) else "",
+)
+def test_bytes_that_are_no_frame_are_counted(wire: Wire, sent: bytes, bad: int) -> None:
     a, b = wire.open(0), wire.open(1)
-    junk = make() or b"\0"
-    a.endpoint.send([junk], len(junk), 1)
+    a.endpoint.send([sent], len(sent), 1)
     wire.page.words[a.sent_word] = 1
     assert wire.take(b) == []
-    assert b.fidelity.bad_frames == 1
+    assert b.fidelity.bad_frames == bad
 
 
 @pytest.mark.parametrize("published", [2, SEQUENCE_GAP + 2], ids=["one life", "a new life"])
