@@ -109,7 +109,7 @@ class Daemons:
         assert not member.alive
         member.incarnation += 1
         if member.client is not None:
-            await member.client.close()
+            member.client.close()
             member.client = None
         await self._spawn(member.process, start_ns, {node: commands}, crash_ns)
         assert member.child is not None
@@ -288,7 +288,7 @@ class Daemons:
         if member.client is None and member.incarnation == incarnation:
             member.client = client
             return client
-        await client.close()
+        client.close()
         if member.client is None:
             raise RefusedError(f"{member.node} has been started again meanwhile")
         return member.client
@@ -329,11 +329,11 @@ class Daemons:
     def _site(self, child: Child) -> int:
         return next(member.process.site for member in self.members.values() if member.child is child)
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Close the control clients. The launcher ends the processes."""
         for member in self.members.values():
             if member.client is not None:
-                await member.client.close()
+                member.client.close()
                 member.client = None
 
 

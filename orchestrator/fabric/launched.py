@@ -181,11 +181,11 @@ class LaunchedFabric(Counted):
             await self.poller.close()
             await self.lifecycle.close()
             await self.workers.close()
-            await self.daemons.close()
             await self._launcher.stop()
         except ProcessFailedError:
             pass  # the fork server has ended, and all its processes on this host with it
         finally:
+            self.daemons.close()
             self._launcher.abandon()
             try:
                 await self.cluster.close()

@@ -186,7 +186,7 @@ async def test_stopped_daemons_make_a_transfer_late_and_nothing_else(tmp_path: P
 
 async def test_many_may_ask_a_daemon_that_nobody_has_asked_yet(tmp_path: Path) -> None:
     async with Fabric.launch(SMALL, tmp_path / "small") as fabric:
-        await fabric.daemons.close()
+        fabric.daemons.close()
         answers = await asyncio.gather(*(fabric.call(T1, "status") for _ in range(4)))
         assert [answer["node"] for answer in answers] == [T1] * 4
 

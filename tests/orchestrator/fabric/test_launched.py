@@ -12,6 +12,8 @@ import pytest
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from orchestrator.fabric import Fabric
+from orchestrator.fabric.worker_processes import WorkerProcesses
+from orchestrator.process.launcher import ProcessFailedError
 from tests.orchestrator.running import (
     DEADLINE_S,
     SMALL,
@@ -59,6 +61,20 @@ async def test_the_end_of_the_fork_server_is_the_end_of_the_fabric(tmp_path: Pat
             assert "the fork server has ended" in await fabric.broken
     await eventually(lambda: all(is_gone(pid) for pid in pids), DEADLINE_S)
     assert not (tmp_path / "small" / "state.json").exists()
+
+
+async def test_no_socket_stays_open_when_processes_cannot_be_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def close(self: WorkerProcesses) -> None:
+        raise ProcessFailedError("the fork server has ended")
+
+    async with Fabric.launch(SMALL, tmp_path / "small") as fabric:
+        await fabric.counters()
+        members = fabric.daemons.members.values()
+        assert all(member.client is not None for member in members)
+        monkeypatch.setattr(WorkerProcesses, "close", close)
+    assert all(member.client is None for member in members)
 
 
 async def test_mistakes_are_found_before_anything_starts(tmp_path: Path, fabric: Fabric) -> None:
