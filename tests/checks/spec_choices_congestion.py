@@ -82,7 +82,8 @@ CONGESTION = (
         "An EV whose packet was judged lost and arrives late",
         DEVIATION,
         "It comes back at once, with all EVs of its path that were accused while that packet was under way: the path "
-        "is longer than was known. The texts let probes alone bring an EV back.",
+        "is longer than was known. The texts let probes alone bring an EV back. An acknowledgement that comes in less "
+        "than a base RTT after a retransmission is taken for that of the first transmission.",
     ),
     Choice(
         "A path that is longer than the others of its plane",
@@ -91,7 +92,9 @@ CONGESTION = (
         "round trips, and the largest window grows by the mean over the paths. Else the length would count as the "
         "receiver's queue: one of four T1s that is 12 us longer took two thirds of its plane. It counts from 3/4 base "
         "RTT on, and from 1/4 on where many packets show it. A smaller difference, or one of few packets, may be "
-        "chance: taken for a length it made incasts unfair.",
+        "chance: taken for a length it made incasts unfair. From a mean of half a base RTT on, the proportional "
+        "increase is as much greater as the round trip is longer. At three base RTTs more than was known the window "
+        "begins anew, with a product: no queue is so long.",
         _of(NIC, "path_shares", "path_late_ns"),
     ),
     Choice(

@@ -149,13 +149,18 @@ def test_one_longer_path_of_a_plane_takes_nothing_from_it(rate: int, delay_ns: i
                 (25, 2, 12_000, LEAST),
                 (25, 2, 30_000, LEAST),
                 (25, 3, 12_000, LEAST),
+                (25, 3, 30_000, LEAST),
+                (40, 3, 30_000, LEAST),
                 (50, 3, 12_000, LEAST),
+                (50, 3, 30_000, LEAST),
                 (100, 2, 6_000, LEAST),
                 (100, 2, 30_000, LEAST),
                 (100, 3, 12_000, LEAST),
                 (100, 3, 30_000, LEAST),
+                (200, 3, 30_000, LEAST),
                 (400, 2, 12_000, LEAST),
                 (400, 3, 12_000, LEAST),
+                (400, 3, 30_000, LEAST),
             ]
             for seed in (2, 3)
         ),

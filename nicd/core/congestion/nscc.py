@@ -39,18 +39,21 @@ _FINE: Final = 10
 _PENALTY_FULL: Final = 128
 _BASE_SHARE_MIN: Final = 4
 """The base RTT follows lower samples no lower than this part of the configured one: no peer can push it to zero."""
+_NEW_RTTS: Final = 3
+"""No queue takes so many base RTTs. Paths that turn out to be so much longer on average are new ones: a window begins
+with a product, whatever it has come to on others."""
 
 
 class Nscc(CongestionWindow):
     """The window of one context."""
 
     __slots__ = (
-        "_adjusted_ns", "_average", "_avg_samples", "_base_ns", "_before_late", "_cuts", "_decreased_ns",
-        "_delay_ns", "_delays", "_delivered", "_eta_ns", "_extra_ns", "_fast", "_fast_bytes", "_floor", "_gamma_ppt",
-        "_ignore_bytes", "_inc", "_late", "_limits", "_loss_cuts", "_md_ppt", "_mtu", "_octave_ppt", "_penalised",
-        "_qa", "_qa_bytes", "_qa_end_ns", "_qa_measured", "_qa_period_ns", "_qa_trigger", "_reference_ns", "_saved",
-        "_scaled_ns", "_setup", "_since_bytes", "_span_bytes", "_uneven_ns", "cwnd_bytes_max", "penalties",
-        "quick_adapts", "restores",
+        "_adjusted_ns", "_alpha_bytes", "_average", "_avg_samples", "_base_ns", "_before_late", "_cuts",
+        "_decreased_ns", "_delay_ns", "_delays", "_delivered", "_eta_ns", "_extra_ns", "_fast", "_fast_bytes",
+        "_floor", "_gamma_ppt", "_ignore_bytes", "_inc", "_late", "_limits", "_loss_cuts", "_md_ppt", "_mtu",
+        "_penalised", "_qa", "_qa_bytes", "_qa_end_ns", "_qa_measured", "_qa_period_ns", "_qa_trigger",
+        "_reference_ns", "_saved", "_scaled_ns", "_setup", "_since_bytes", "_span_bytes", "_uneven_ns",
+        "cwnd_bytes_max", "penalties", "quick_adapts", "restores",
     )  # fmt: skip
 
     def __init__(self, setup: WindowSetup) -> None:
@@ -60,7 +63,6 @@ class Nscc(CongestionWindow):
         self._mtu = knobs.mtu_bytes
         self._floor = min(knobs.cwnd_bytes_min or max(1, knobs.mtu_bytes // 32), knobs.mtu_bytes)
         self._gamma_ppt = knobs.gamma_ppt
-        self._octave_ppt = knobs.target_octave_ppt if knobs.late_is_congestion else 0
         self._md_ppt = knobs.max_md_jump_ppt
         self._avg_samples = knobs.delay_avg_samples
         self._qa = not knobs.disable_qa
@@ -163,7 +165,7 @@ class Nscc(CongestionWindow):
             self._fast_bytes = 0
             target = self._target()
             if delay < target:
-                self._inc += limits.alpha_bytes * acked_bytes * (target - delay) // target
+                self._inc += self._alpha_bytes * acked_bytes * (target - delay) // target
             else:
                 self._inc += limits.fi_bytes * acked_bytes
         if self._since_bytes >= limits.adjust_bytes or now - self._adjusted_ns >= limits.adjust_ns:
@@ -179,18 +181,11 @@ class Nscc(CongestionWindow):
             grown = self.cwnd_bytes + acked_bytes * limits.fi_scale_ppt // THOUSAND
             self.cwnd_bytes = min(grown, self.cwnd_bytes_max)
         else:
-            self._inc += limits.alpha_bytes * acked_bytes * (limits.target_ns - delay) // limits.target_ns
+            self._inc += self._alpha_bytes * acked_bytes * (limits.target_ns - delay) // limits.target_ns
 
     def _target(self) -> int:
-        """Up to which delay without a mark this window grows: see `target_octave_ppt`."""
-        target_ns = self._limits.target_ns
-        # In 1/256: how many such windows fill the port and a queue of the target.
-        parts = (self._span_bytes << 8) // self.cwnd_bytes
-        octaves = parts.bit_length() - 9
-        if octaves < 0 or not self._octave_ppt:
-            return target_ns
-        halvings = (octaves << 8) + (parts >> octaves) - 256
-        return target_ns + target_ns * self._octave_ppt * halvings // (256 * THOUSAND)
+        """Up to which delay without a mark this window grows."""
+        return self._limits.target_of(self.cwnd_bytes, self._span_bytes)
 
     def _adjust(self, now: Instant) -> None:
         """Apply the sum of the increases to the window."""
@@ -362,6 +357,8 @@ class Nscc(CongestionWindow):
         if mean_ns - self._scaled_ns >= self._limits.target_ns >> 1:
             base_ns, before_ns, self._scaled_ns = self._reference_ns, self._scaled_ns, mean_ns
             self.cwnd_bytes = self.cwnd_bytes * (base_ns + mean_ns) // (base_ns + before_ns)
+            if mean_ns - before_ns >= _NEW_RTTS * base_ns:
+                self.cwnd_bytes = max(self.cwnd_bytes, self._setup.bdp_bytes(base_ns + mean_ns))
             self._qa_end_ns = -1  # the span under way counts what arrives of the smaller window
         self.cwnd_bytes = min(self.cwnd_bytes, self.cwnd_bytes_max)
 
@@ -374,6 +371,9 @@ class Nscc(CongestionWindow):
         """What delays are measured against."""
         most = setup.share(knobs.max_cwnd_bytes) or self._most(base_ns + self._uneven_ns, setup.most_bytes)
         self.cwnd_bytes_max: int = max(most, self._mtu)
+        # A round trip on longer paths adds as much more. Not on slightly longer ones: a queue may make them seem so.
+        long_ns = self._uneven_ns if 2 * self._uneven_ns >= base_ns else 0
+        self._alpha_bytes = self._limits.alpha_bytes * (base_ns + long_ns) // base_ns
         # MRC 1.0 4: quick adapt looks back over a round trip + target, and adapts below max window / 2**qa_gate.
         self._qa_period_ns = base_ns + self._uneven_ns + self._limits.target_ns
         self._span_bytes = setup.bdp_bytes(base_ns + self._limits.target_ns)

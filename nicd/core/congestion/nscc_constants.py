@@ -37,7 +37,7 @@ class NsccConstants:
     """What is the same towards every destination."""
 
     __slots__ = (
-        "adjust_bytes", "adjust_ns", "alpha_bytes", "eta_bytes", "fast_ns", "fi_bytes", "fi_scale_ppt",
+        "_octave_ppt", "adjust_bytes", "adjust_ns", "alpha_bytes", "eta_bytes", "fast_ns", "fi_bytes", "fi_scale_ppt",
         "qa_threshold_ns", "target_ns",
     )  # fmt: skip
 
@@ -63,3 +63,18 @@ class NsccConstants:
         # 1 us of the reference network's 12 us, so that it scales with the base RTT.
         # Never above the target: from there on an increase is fair, and a proportional one would be negative.
         self.fast_ns = min(knobs.fast_delay_ns or max(1, base_ns // 12), self.target_ns)
+        self._octave_ppt = knobs.target_octave_ppt if knobs.late_is_congestion else 0
+
+    def target_of(self, cwnd_bytes: int, span_bytes: int) -> int:
+        """Up to which delay without a mark such a window grows, in ns: see `target_octave_ppt`.
+
+        `span_bytes` fill the port and a queue of the target.
+        """
+        target_ns = self.target_ns
+        # In 1/256: how many such windows fill the port and a queue of the target.
+        parts = (span_bytes << 8) // cwnd_bytes
+        octaves = parts.bit_length() - 9
+        if octaves < 0 or not self._octave_ppt:
+            return target_ns
+        halvings = (octaves << 8) + (parts >> octaves) - 256
+        return target_ns + target_ns * self._octave_ppt * halvings // (256 * THOUSAND)

@@ -14,6 +14,7 @@ from typing import Final
 from mrcfabric.units import NEVER, Instant
 from nicd.core.congestion.plane_windows import PlaneWindows
 from nicd.core.mrc.doubts import Doubts
+from nicd.core.mrc.late_arrivals import LateArrivals
 from nicd.core.mrc.path_order import PathOrder
 from nicd.core.mrc.path_records import PathRecords
 from nicd.core.mrc.patience import Patience
@@ -25,10 +26,9 @@ from nicd.core.stats import NicStats
 DOUBLINGS_MAX: Final = 25
 """The RTO doubles at most so many times, because retries may go on for ever."""
 
-ORIGINALS_MAX: Final = 1024
-"""Most records of first transmissions that were judged lost and may still arrive; beyond it the oldest goes."""
-
 _BITMAP_BITS: Final = 64
+_SHORTER_SHIFT: Final = 6
+"""A shorter acknowledgement comes sooner by no more than 1/64 of a base RTT."""
 _ORDER_SPARE: Final = 64
 """So many records of finished transmissions may stay beside the PSNs in flight: to remove each at once costs time."""
 
@@ -37,10 +37,10 @@ class InflightTable:
     """All PSNs of one QP that are sent and not acknowledged."""
 
     __slots__ = (
-        "_acked_index", "_base_ns", "_freed", "_lag_ns", "_latest", "_lost_heap", "_mtu", "_now_ns", "_order",
-        "_originals", "_path_order", "_patience", "_psn_next", "_records", "_reorder_packets", "_retry_linear",
-        "_rto_ns", "_shown", "_slow", "_stamped", "_stats", "_take", "_way", "acked_sent_ns", "by_psn", "cack",
-        "doubts", "lost", "peak", "windows",
+        "_acked_index", "_base_ns", "_freed", "_lag_ns", "_late", "_latest", "_lost_heap", "_mtu", "_now_ns",
+        "_order", "_path_order", "_patience", "_psn_next", "_records", "_reorder_packets", "_retry_linear", "_rto_ns",
+        "_shown", "_slow", "_stamped", "_stats", "_take", "_way", "acked_sent_ns", "by_psn", "cack", "doubts", "lost",
+        "peak", "windows",
     )  # fmt: skip
 
     def __init__(
@@ -49,11 +49,11 @@ class InflightTable:
         self._records = records
         self._way = records.way
         self._lag_ns = records.lag_ns
-        self._originals: dict[int, Sent] = {}  # PSN -> its first transmission, judged lost
         self._slow: list[tuple[Instant, int, Sent]] = []
         """Heap of transmissions on longer paths that others have overtaken, by when they left plus their path's lag."""
         self._patience = Patience(settings, windows.back.longest_ns)
         self._path_order = PathOrder(settings.reorder_path_packets, records.way, settings.path_forget_ns)
+        self._late = LateArrivals(settings.base_rtt_ns, records, self._patience, self._path_order)
         self._shown = (0, 0)
         """The acknowledgement that was taken last shows of all PSNs from the first to below the second what arrived."""
         self._base_ns = settings.base_rtt_ns
@@ -181,8 +181,8 @@ class InflightTable:
             if not sent.tries:
                 self._records.freed(self._now_ns, sent.ev, sent.sent_ns)
                 self._path_order.arrived(sent)
-            elif self._now_ns - sent.sent_ns < self.windows.of[sent.plane].base_rtt_ns:
-                self._came_late(self._originals.get(sent.psn))
+            elif self._is_too_soon(sent):
+                self._late.acknowledged(self._now_ns, sent)
             self.windows.acked(sent.plane, sent.size, -1 if sent.tries else sent.sent_ns)
             if self.doubts is not None and self.doubts.open:
                 self.doubts.delivered(sent.ev)
@@ -190,10 +190,18 @@ class InflightTable:
             self.lost -= 1
             self._stats.taken_back += 1
             if not sent.tries:
-                self._came_late(sent)
+                self._late.acknowledged(self._now_ns, sent)
             if not self.lost:
                 # The heap holds only PSNs that were acknowledged after they were judged lost.
                 self._lost_heap.clear()
+
+    def _is_too_soon(self, again: Sent) -> bool:
+        """Whether an acknowledgement that came now cannot be that of this retransmission."""
+        if again.size < self._mtu or not self._records.is_measured(again.ev):
+            return False
+        base_ns = self.windows.of[again.plane].base_rtt_ns
+        # Round trips are those of SACKs; a transport ACK is shorter.
+        return self._now_ns - again.sent_ns < base_ns - (base_ns >> _SHORTER_SHIFT)
 
     def lose(self, now: Instant, sent: Sent, cause: str) -> None:
         """Judge a transmission in flight lost, for this cause."""
@@ -202,10 +210,7 @@ class InflightTable:
         self.windows.gone(now, sent.plane, sent.size)
         self.lost += 1
         self._stats.packets_lost += 1
-        if not sent.tries:
-            if len(self._originals) >= ORIGINALS_MAX:
-                del self._originals[next(iter(self._originals))]
-            self._originals[sent.psn] = sent
+        self._late.judged_lost(sent)
         heappush(self._lost_heap, (sent.psn, sent.index, sent))
 
     def gaps(self) -> list[Sent]:
@@ -215,11 +220,6 @@ class InflightTable:
             found = self._path_order.overtaken(self._now_ns, *self._shown)
             gone = found + [sent for sent in gone if not sent.passed_ns]
         return gone
-
-    def _came_late(self, sent: Sent | None) -> None:
-        """A first transmission that was judged lost has arrived. None: it is not known any more."""
-        if sent is not None and sent.passed_ns:
-            self._path_order.reordered(self._now_ns, sent)
 
     def denied(self, asked_ns: Instant, base: int, bitmap: int) -> list[Sent]:
         """Transmissions that left long enough before a probe, sent at `asked_ns`, and that its answer does not show.
@@ -276,23 +276,14 @@ class InflightTable:
                     found.append(sent)
         return found
 
-    def late(self, now: Instant, psn: int, index: int, rtx: bool) -> Instant:
-        """When this packet left on the EV `index` that was judged lost and has only arrived late; -1: it was not.
+    def late(self, now: Instant, psn: int, index: int, rtx: bool) -> Sequence[Sent]:
+        """The packets that were judged lost and have only arrived late, as the acknowledgement just taken shows.
 
-        `rtx`: what has arrived is its retransmission.
+        It was caused by this PSN on the EV `index`, by its retransmission if `rtx`.
         """
-        sent = None if rtx else self._originals.get(psn)
-        if sent is None or sent.ev != index:
-            return -1
-        del self._originals[psn]
-        elapsed_ns = now - sent.sent_ns
-        self._patience.late(elapsed_ns - self._lag_ns[self._way[index]])
-        if sent.passed_ns:
-            # Others came sooner by the same path, so the path is no longer than it was.
-            self._path_order.reordered(now, sent)
-        else:
-            self._records.late(now, index, elapsed_ns)
-        return sent.sent_ns
+        if not rtx:
+            self._late.caused(now, psn, index)
+        return self._late.taken()
 
     def round_trip(self, now: Instant, psn: int, stamp: int, rtx: bool) -> int | None:
         """The round trip of the packet that caused a SACK, or None if that was another transmission than the latest.
@@ -389,6 +380,6 @@ class InflightTable:
         self._order.clear()
         self._path_order.clear()
         self._slow.clear()
-        self._originals.clear()
+        self._late.clear()
         self._lost_heap.clear()
         self.lost = 0

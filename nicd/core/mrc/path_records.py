@@ -157,6 +157,14 @@ class PathRecords:
         if took_ns < self._most_ns[way]:
             self._most_ns[way] = took_ns
 
+    def is_measured(self, index: int) -> bool:
+        """Whether a round trip on the path of this EV has been seen."""
+        return self._since_ns[self.way[index]] >= 0
+
+    def lag_of(self, index: int) -> int:
+        """By how much the path of an EV is longer than the base RTT, as far as is known, in ns."""
+        return self.lag_ns[self.way[index]]
+
     def lags_of(self, index: int) -> tuple[int, int, bool] | None:
         """By how much the path of an EV is longer than the base RTT: at least, and at most; whether by many packets.
 

@@ -198,8 +198,9 @@ class Link(QpLink):
             self._board.stats.probe_rtt.add(since_ns(now, stamp))
         if index is None:
             return True
-        if not pr and (left_ns := self.requestor.came_late(now, cack + ack_offset, index, rtx)) >= 0:
-            self.prober.excuse(now, index, left_ns)
+        if not pr and (late := self.requestor.came_late(now, cack + ack_offset, index, rtx)):
+            for sent in late:
+                self.prober.excuse(now, sent.ev, sent.sent_ns)
             self.update_planes()
         if marked:
             self._board.stats.ecn_echoed += 1

@@ -8,6 +8,7 @@ MRC 1.0 section 3: a SACK frees packets, only a transport ACK completes messages
 """
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Final
 
 from mrcfabric.plane_ports import PlanePorts
@@ -285,8 +286,8 @@ class Requestor:
         self._judge(now)
         return True
 
-    def came_late(self, now: Instant, psn24: int, index: int, rtx: bool) -> Instant:
-        """When this packet left, if it was judged lost and only arrived late: see `InflightTable.late`."""
+    def came_late(self, now: Instant, psn24: int, index: int, rtx: bool) -> Sequence[Sent]:
+        """The packets that were judged lost and have only arrived late: see `InflightTable.late`."""
         ahead = (psn24 - self._inflight.cack - 1) & PSN_MASK
         psn = self._inflight.cack + 1 + (ahead if ahead < HALF_PSN else ahead - PSN_MASK - 1)
         return self._inflight.late(now, psn, index, rtx)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -110,6 +111,28 @@ class TestALongerPlane:
         assert made.average_delay_ns == 7_000
         made.on_uneven(0)
         assert made.cwnd_bytes == made.cwnd_bytes_max == MOST
+
+    def test_a_window_grows_faster_on_longer_paths(self) -> None:
+        grown = {}
+        for uneven_ns in (0, 5_999, 6_000, 24_000):
+            made = window(cwnd=50_000, delay_avg_samples=1, eta_bytes=1)
+            made.on_uneven(uneven_ns)
+            before = made.cwnd_bytes
+            for now in range(13_000, 100_000, 13_000):
+                made.on_sack(now, before // 8, False, 12_000 + 4_500, 0)
+            grown[uneven_ns] = made.cwnd_bytes - before
+        assert grown[5_999] == pytest.approx(grown[0], rel=0.1), "it may be a queue that all packets have met"
+        assert grown[6_000] == pytest.approx(1.5 * grown[0], rel=0.1)
+        assert grown[24_000] == pytest.approx(3 * grown[0], rel=0.1)
+
+    def test_on_paths_that_no_queue_explains_a_window_begins_with_a_product(self) -> None:
+        for uneven_ns, product in ((35_999, 0), (36_000, 600_000)):
+            made = window(cwnd=4_096)
+            made.on_uneven(uneven_ns)
+            assert made.cwnd_bytes == (product or 4_096 * 47_999 // 12_000)
+        made = window(cwnd=0)
+        made.on_uneven(36_000)
+        assert made.cwnd_bytes == made.cwnd_bytes_max, "what is larger stays"
 
     def test_quick_adapt_looks_back_over_the_round_trip_of_these_paths(self) -> None:
         """What a window brings in a shorter time is no sign that most of it was lost."""

@@ -19,6 +19,7 @@ SETTINGS = NicSettings(
     cwnd_bytes=1 << 30,
 )  # fmt: skip
 """The order on a path proves nothing here: `test_path_order` has that."""
+FULL = SETTINGS.mtu_bytes
 REGION = Region(1, 2, 0, memoryview(bytearray(16)))
 MESSAGE = Message(PostWrite(0, 1, 1, 1, 0, 16, 0, 2), REGION, REGION.view, 0, 0)
 
@@ -32,11 +33,11 @@ class Bench:
         self.next = first
         self.index = 0
 
-    def send(self, now: int, again: Sent | None = None, ev: int = 0) -> Sent:
+    def send(self, now: int, again: Sent | None = None, ev: int = 0, size: int = 100) -> Sent:
         psn, tries = (self.next, 0) if again is None else (again.psn, again.tries + 1)
         if again is None:
             self.next += 1
-        sent = Sent(psn, MESSAGE, 0, 100, 0, ev, self.index & 1, now, tries, self.index)
+        sent = Sent(psn, MESSAGE, 0, size, 0, ev, self.index & 1, now, tries, self.index)
         self.index += 1
         self.table.add(sent)
         return sent
@@ -157,12 +158,41 @@ def test_a_packet_that_comes_after_all_tells_how_long_its_path_is() -> None:
     sent = bench.send(0, ev=1)
     bench.table.lose(0, sent, "gap")
     again = bench.send(61, bench.table.take_lost())
-    assert bench.table.late(100, sent.psn, 0, False) == -1, "the retransmission's EV"
-    assert bench.table.late(100, sent.psn, 1, True) == -1, "a retransmission"
-    assert bench.table.late(130, sent.psn, 1, False) == 0, "when it left"
+    assert bench.table.late(100, sent.psn, 0, False) == [], "the retransmission's EV"
+    assert bench.table.late(100, sent.psn, 1, True) == [], "a retransmission"
+    assert bench.table.late(130, sent.psn, 1, False) == [sent]
     assert bench.records.lag_ns == [0, 120]
-    assert bench.table.late(131, sent.psn, 1, False) == -1, "told once"
+    assert bench.table.late(131, sent.psn, 1, False) == [], "told once"
     assert again.psn == sent.psn
+
+
+@pytest.mark.spec("MRC 1.0", "3")
+@pytest.mark.parametrize(
+    ("again_ns", "size", "measured", "sure"),
+    [
+        (None, FULL, False, True),
+        (63, FULL, True, True),
+        (60, FULL, True, False),
+        (63, FULL - 1, True, False),
+        (63, FULL, False, False),
+    ],
+    ids=["not sent again", "too soon", "not too soon", "a shorter packet", "a path of unknown length"],
+)
+def test_an_acknowledgement_comes_too_soon_to_be_that_of_the_retransmission(
+    again_ns: int | None, size: int, measured: bool, sure: bool
+) -> None:
+    bench = Bench(1000, PathRecords([0, 1], [0, 0], 10))
+    bench.windows.of[0].base_rtt_ns = 10
+    slow, quick = bench.send(0, ev=1), bench.send(1, ev=0)
+    if measured:
+        bench.records.measured(11, 0, 10)
+    bench.table.free(60, 999, quick.psn, 1, missing=1)
+    bench.table.lose(61, slow, "gap")
+    if again_ns is not None:
+        bench.send(again_ns, bench.table.take_lost(), size=size)
+    bench.table.free(70, quick.psn, quick.psn + 1, 0, missing=0)
+    assert bench.table.late(70, quick.psn, 0, False) == ([slow] if sure else [])
+    assert bench.records.lag_ns == [0, 50 if sure else 0]
 
 
 def test_a_path_is_no_longer_than_what_came_late_is_known_to_have_taken() -> None:

@@ -33,7 +33,7 @@ class Bench:
     def send(self, now: int, ev: int = 0, again: Sent | None = None) -> Sent:
         psn, tries = (self.next, 0) if again is None else (again.psn, again.tries + 1)
         self.next += again is None
-        sent = Sent(psn, MESSAGE, 0, 100, 0, ev, 0, now, tries, self.index)
+        sent = Sent(psn, MESSAGE, 0, NicSettings().mtu_bytes, 0, ev, 0, now, tries, self.index)
         self.index += 1
         self.table.add(sent)
         return sent
@@ -134,10 +134,11 @@ def came_late(bench: Bench, how: str, sent: Sent, now: int) -> None:
         return
     bench.send(now, again=bench.table.take_lost(), ev=1)
     if how == "too soon":
-        # No packet is there and back in a nanosecond.
+        # No packet is there and back in a nanosecond, on a path that was measured.
+        bench.records.measured(now, 1, 10)
         bench.sack(now + 1, sent.psn)
     else:
-        assert bench.table.late(now + 1, sent.psn, sent.ev, False) == sent.sent_ns
+        assert bench.table.late(now + 1, sent.psn, sent.ev, False) == [sent]
 
 
 @pytest.mark.parametrize("how", ["taken back", "too soon", "told"])

@@ -1,0 +1,89 @@
+"""First transmissions that were judged lost and may still arrive, and what follows when one does.
+
+Owns their records. `inflight` says what was judged lost and what has arrived. A packet that comes late disproves what
+was concluded from its loss: its path is longer than was known, or reorders; how late packets may be is learned anew;
+and the QP excuses the EVs that were accused.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from mrcfabric.units import Instant
+from nicd.core.mrc.path_order import PathOrder
+from nicd.core.mrc.path_records import PathRecords
+from nicd.core.mrc.patience import Patience
+from nicd.core.mrc.sent import Sent
+
+ORIGINALS_MAX: Final = 1024
+"""Most records of first transmissions that were judged lost and may still arrive; beyond it the oldest goes."""
+
+
+class LateArrivals:
+    """The late packets of one QP."""
+
+    __slots__ = ("_arrived", "_base_ns", "_originals", "_path_order", "_patience", "_records")
+
+    def __init__(self, base_rtt_ns: int, records: PathRecords, patience: Patience, path_order: PathOrder) -> None:
+        self._base_ns = base_rtt_ns
+        self._records = records
+        self._patience = patience
+        self._path_order = path_order
+        self._originals: dict[int, Sent] = {}
+        """PSN -> its first transmission."""
+        self._arrived: list[Sent] = []
+        """Those that have arrived, until `taken`."""
+
+    def judged_lost(self, sent: Sent) -> None:
+        """A transmission was judged lost; only the first one of a PSN may tell anything later."""
+        if not sent.tries:
+            if len(self._originals) >= ORIGINALS_MAX:
+                del self._originals[next(iter(self._originals))]
+            self._originals[sent.psn] = sent
+
+    def acknowledged(self, now: Instant, sent: Sent) -> None:
+        """A PSN has arrived, whose latest transmission is this one, by its first one.
+
+        It was either not sent again, or a moment ago, and nothing comes back so soon.
+        """
+        original = self._originals.get(sent.psn) if sent.tries else sent
+        if original is None:
+            return
+        if original.passed_ns:
+            self._path_order.reordered(now, original)
+        elif sent.tries <= 1:
+            # It took longer than until an acknowledgement last came that did not know it: others may have been lost.
+            took_ns = self._records.known_ns - original.sent_ns
+            if took_ns - self._records.lag_of(original.ev) > self._base_ns:
+                self._longer(now, original, took_ns)
+
+    def caused(self, now: Instant, psn: int, index: int) -> None:
+        """This PSN on the EV `index`, not sent again, has caused an acknowledgement."""
+        sent = self._originals.get(psn)
+        if sent is None or sent.ev != index:
+            return
+        del self._originals[psn]
+        if sent.passed_ns:
+            # Others came sooner by the same path, so the path is no longer than it was.
+            self._patience.late(now - sent.sent_ns - self._records.lag_of(index))
+            self._path_order.reordered(now, sent)
+            self._arrived.append(sent)
+        else:
+            self._longer(now, sent, now - sent.sent_ns)
+
+    def _longer(self, now: Instant, sent: Sent, took_ns: int) -> None:
+        """Its path takes so long a time."""
+        self._patience.late(took_ns - self._records.lag_of(sent.ev))
+        self._records.late(now, sent.ev, took_ns)
+        self._arrived.append(sent)
+
+    def taken(self) -> Sequence[Sent]:
+        """Those that have arrived since it was called before."""
+        found = self._arrived
+        if found:
+            self._arrived = []
+        return found
+
+    def clear(self) -> None:
+        """Nothing is in flight any more."""
+        self._originals.clear()
+        self._arrived.clear()

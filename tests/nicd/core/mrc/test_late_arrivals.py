@@ -1,0 +1,114 @@
+"""Packets that were judged lost and arrive after all. Base RTT 10; two EVs, each on a path of its own."""
+
+from typing import Any
+
+import pytest
+
+from nicd.core.commands import PostWrite
+from nicd.core.memory import Region
+from nicd.core.message import Message
+from nicd.core.mrc.late_arrivals import ORIGINALS_MAX, LateArrivals
+from nicd.core.mrc.path_order import PathOrder
+from nicd.core.mrc.path_records import PathRecords
+from nicd.core.mrc.patience import Patience
+from nicd.core.mrc.sent import Sent
+from nicd.core.settings import NicSettings
+
+REGION = Region(1, 2, 0, memoryview(bytearray(16)))
+MESSAGE = Message(PostWrite(0, 1, 1, 1, 0, 16, 0, 2), REGION, REGION.view, 0, 0)
+
+
+def sent_at(now: int, psn: int = 1, ev: int = 1, tries: int = 0) -> Sent:
+    sent = Sent(psn, MESSAGE, 0, 100, 0, ev, 0, now, tries, 0)
+    sent.way = ev
+    return sent
+
+
+class Bench:
+    def __init__(self) -> None:
+        self.records = PathRecords([0, 0], [0, 1], 10)
+        self.patience = Patience(NicSettings(base_rtt_ns=10, reorder_ns=50, rto_ns=80))
+        self.order = PathOrder(3, self.records.way, 1000)
+        self.late = LateArrivals(10, self.records, self.patience, self.order)
+
+    def taken(self) -> list[Any]:
+        return [(sent.psn, sent.ev, sent.sent_ns) for sent in self.late.taken()]
+
+
+@pytest.mark.parametrize("tries", [0, 1])
+def test_an_arrival_before_its_retransmission_can_have_been_acknowledged_tells_how_long_the_path_is(tries: int) -> None:
+    bench = Bench()
+    original = sent_at(0)
+    bench.late.judged_lost(original)
+    bench.records.known_ns = 68
+    bench.late.acknowledged(71, sent_at(65, ev=0, tries=1) if tries else original)
+    assert bench.taken() == [(1, 1, 0)]
+    assert bench.records.lag_ns == [0, 58], "at 68 it had not arrived; what it took beyond that is not known"
+    assert bench.patience.raised_ns == 10, "68, less a base RTT and 50, and a quarter more"
+    assert bench.taken() == [], "told once"
+
+
+def test_of_two_retransmissions_it_may_have_been_the_first() -> None:
+    bench = Bench()
+    bench.late.judged_lost(sent_at(0))
+    bench.late.judged_lost(sent_at(30, ev=0, tries=1))
+    bench.records.known_ns = 68
+    bench.late.acknowledged(71, sent_at(65, ev=0, tries=2))
+    assert (bench.taken(), bench.records.lag_ns) == ([], [0, 0])
+
+
+def test_after_a_silence_nobody_knows_when_it_arrived() -> None:
+    bench = Bench()
+    original = sent_at(0)
+    bench.late.judged_lost(original)
+    bench.records.known_ns = 10
+    bench.late.acknowledged(500, original)
+    assert (bench.taken(), bench.records.lag_ns, bench.patience.raised_ns) == ([], [0, 0], 0)
+
+
+def test_a_length_that_is_known_is_no_news() -> None:
+    bench = Bench()
+    bench.records.late(0, 1, 70)
+    original = sent_at(0)
+    bench.late.judged_lost(original)
+    bench.records.known_ns = 70
+    bench.late.acknowledged(71, original)
+    assert (bench.taken(), bench.patience.raised_ns) == ([], 0)
+
+
+def test_what_others_overtook_on_its_own_path_says_nothing_about_the_length() -> None:
+    bench = Bench()
+    original = sent_at(0)
+    bench.order.left(original)
+    original.passed_ns = 5
+    bench.late.judged_lost(original)
+    bench.records.known_ns = 68
+    bench.late.acknowledged(71, original)
+    assert bench.records.lag_ns == [0, 0]
+    bench.late.caused(75, 1, 1)
+    assert bench.records.lag_ns == [0, 0]
+    assert bench.taken() == [(1, 1, 0)], "but what it was accused of is disproved"
+
+
+def test_the_acknowledgement_that_it_caused_itself_tells_all() -> None:
+    bench = Bench()
+    bench.late.judged_lost(sent_at(0))
+    bench.late.caused(130, 1, 0)
+    assert bench.taken() == [], "the retransmission's EV"
+    bench.late.caused(130, 1, 1)
+    assert bench.taken() == [(1, 1, 0)]
+    assert bench.records.lag_ns == [0, 120]
+    bench.late.caused(131, 1, 1)
+    assert bench.taken() == [], "told once"
+
+
+def test_records_are_bounded_and_the_oldest_goes() -> None:
+    bench = Bench()
+    for psn in range(ORIGINALS_MAX + 1):
+        bench.late.judged_lost(sent_at(0, psn))
+    for psn in (0, 1, ORIGINALS_MAX):
+        bench.late.caused(130, psn, 1)
+    assert [psn for psn, _, _ in bench.taken()] == [1, ORIGINALS_MAX]
+    bench.late.clear()
+    bench.late.caused(130, 2, 1)
+    assert bench.taken() == []
