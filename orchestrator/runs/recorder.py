@@ -291,7 +291,8 @@ class Recorder:
         switches: dict[str, int] = {}
         for name, counts in self._nodes.items():
             if name not in nics:
-                switches = _sum(switches, counts.without_ports())
+                for counter, count in counts.without_ports().items():
+                    switches[counter] = switches.get(counter, 0) + count
         results = self._results
         queues = {
             node: queues_of(counts.core) for node, counts in self._nodes.items() if counts.core and node not in gone

@@ -19,6 +19,7 @@ from mrcfabric.wire.pcapng import captured
 from orchestrator.hosts.build import placed, sites_of
 from orchestrator.hosts.placement.layout import Layout
 from tests.integration.test_over_ssh import TOPOLOGY, inventory, mrcfabric, ours
+from tests.support import carried
 from tests.support.cluster import Cluster, Host, cluster
 from tests.support.packages import program
 from tests.support.wait import eventually
@@ -106,6 +107,7 @@ def psns_of(file: Path) -> list[int]:
 async def test_uneven_ways_other_clocks_and_a_network_that_loses() -> None:
     async with cluster(hosts=3, family=4, mtu=9000) as hosts:
         home, (narrow, _, shifted) = hosts.home, list(hosts)
+        carried.lay(hosts)
         await shifted.kill()
         shifted.ahead_s = AHEAD_S
         await shifted.boot()

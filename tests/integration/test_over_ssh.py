@@ -19,6 +19,7 @@ import pytest
 from mrcfabric.cores import CORES
 from mrcfabric.units import MIB
 from orchestrator.process import run_folder
+from tests.support import carried
 from tests.support.cluster import SSH_PORT, USER, Cluster, Host, cluster
 from tests.support.namespaces import Finished
 from tests.support.wait import eventually, eventually_true
@@ -213,6 +214,7 @@ async def alike(home: Host, file: str, *more: str) -> None:
 async def test_the_scenarios_of_the_examples_over_three_hosts_are_those_of_virtual_time() -> None:
     async with cluster(hosts=3, family=4, mtu=9000) as hosts:
         home = hosts.home
+        carried.lay(hosts)
         rules = (EXAMPLES / "hosts.yaml").read_text().partition("rules:\n")
         assert LEADER in rules[2]
         text = inventory(hosts, 9000, "vm", rules[1] + rules[2].replace(LEADER, ""))
@@ -227,6 +229,7 @@ async def test_the_scenarios_of_the_examples_over_three_hosts_are_those_of_virtu
 async def test_hosts_that_crash_part_and_slow_down_over_version_6_leave_the_trace_of_virtual_time() -> None:
     async with cluster(hosts=3, family=6, mtu=1500) as hosts:
         home = hosts.home
+        carried.lay(hosts)
         (home.folder / "hosts.yaml").write_text(inventory(hosts, 1500))
         (home.folder / "apart.yaml").write_text(SCENARIO)
         await alike(home, "apart.yaml", "--set", "fabric.mtu_bytes=1024")
@@ -239,6 +242,7 @@ async def test_roce_over_three_hosts_leaves_the_trace_of_virtual_time() -> None:
     """Pauses and notifications cross the network between hosts, too."""
     async with cluster(hosts=3, family=6, mtu=9000) as hosts:
         home = hosts.home
+        carried.lay(hosts)
         (home.folder / "hosts.yaml").write_text(inventory(hosts, 9000))
         await alike(
             home, str(EXAMPLES.parent / "any-system.yaml"), "--system", "roce", "--set", "fabric.mtu_bytes=2048"

@@ -279,7 +279,7 @@ async def cluster(hosts: int = 3, family: Family = 4, mtu: int = MTU_BYTES) -> A
     """Hosts that are up and reach each other; nothing of them is left after the block. See `can_be_made`."""
     can_be_made()
     _sweep()
-    folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{_owner(os.getpid())}-"))
+    folder = Path(tempfile.mkdtemp(prefix=prefix()))
     async with AsyncExitStack() as stack:
         stack.callback(shutil.rmtree, folder)
         made = Cluster(folder, hosts, family, mtu)
@@ -358,6 +358,11 @@ def _tool(name: str) -> str:
 def _owner(pid: int) -> str:
     """A process beyond mistaking: its number and the moment of its start. Raises OSError when there is none."""
     return f"{pid}-{Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[19]}"
+
+
+def prefix() -> str:
+    """How names of folders of this process begin that the next cluster sweeps if the process is killed."""
+    return f"{_PREFIX}{_owner(os.getpid())}-"
 
 
 def _sweep() -> None:
