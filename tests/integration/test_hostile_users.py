@@ -10,7 +10,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -206,9 +206,8 @@ def test_of_two_starts_at_once_one_succeeds(tmp_path: Path) -> None:
 
 
 def test_a_taken_tcp_port_is_told_with_its_owner(tmp_path: Path) -> None:
-    free = ports.allocate(60)
-    free.close()
-    with socket.create_server(("127.0.0.1", free.base + 7)):
+    # Reserved to the end: no other test takes it. Who has bound a port is told before who has reserved the block.
+    with closing(ports.allocate(60)) as free, socket.create_server(("127.0.0.1", free.base + 7)):
         told = fails(tmp_path, "up", *SMALL_FLAGS, "--detach", "--port-base", str(free.base))
     assert f"port {free.base + 7} is in use by pid {os.getpid()} (" in told
 
