@@ -205,6 +205,8 @@ class ControlClient:
             # The error belongs to an earlier datagram. The daemon may still be starting, so only the deadline ends the
             # call.
             self._last_error = error.strerror or str(error)
+        except asyncio_dgram.TransportClosed:
+            self._last_error = "the socket has been closed"
 
     async def _receive(self) -> None:
         while True:

@@ -86,6 +86,20 @@ def test_no_answer_says_whom_and_why(run: Run) -> None:
     run(body())
 
 
+def test_a_call_under_way_fails_at_its_deadline_when_the_client_is_closed(run: Run) -> None:
+    async def body() -> None:
+        async with serving(CountingOps()) as server:
+            client = ControlClient(server.address, REALM)
+            await client.open()
+            call = asyncio.create_task(client.call("wait", timeout_s=0.5))
+            await asyncio.sleep(0)
+            client.close()
+            with pytest.raises(NoAnswerError, match=r"wait: no answer .*: the socket has been closed"):
+                await call
+
+    run(body())
+
+
 def test_an_answer_that_came_while_the_asker_was_stopped_is_read(run: Run) -> None:
     async def body() -> None:
         ops = CountingOps()
