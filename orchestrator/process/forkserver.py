@@ -284,6 +284,8 @@ def main() -> None:
     agent.set_inheritable(False)
     die_with_parent(int(sys.argv[2]))
     gc.disable()
+    # A fork has none of the threads that libraries start here. The one of NumPy's BLAS waits at its start by spinning.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     setproctitle(sys.argv[3])
     preload(sys.argv[4:])
     ForkServer(agent).serve()
