@@ -23,7 +23,9 @@ CONGESTION = (
         "A plane whose round trips are longer than the topology says",
         DEVIATION,
         "The base RTT of its context follows upwards, too, where another plane to the same destination is shorter and "
-        "nothing is marked or trimmed: else its largest window is for a part of its rate.",
+        "nothing is marked or trimmed: else its largest window is for a part of its rate. At three base RTTs more, "
+        "without a mark on four round trips, it follows though others are marked, and the window begins with a "
+        "product. The proportional increase is as much greater as the round trip is longer.",
         _of(NIC, "base_rtt_compared"),
     ),
     Choice(
@@ -83,7 +85,8 @@ CONGESTION = (
         DEVIATION,
         "It comes back at once, with all EVs of its path that were accused while that packet was under way: the path "
         "is longer than was known. The texts let probes alone bring an EV back. An acknowledgement that comes in less "
-        "than a base RTT after a retransmission is taken for that of the first transmission.",
+        "than a base RTT after a retransmission is taken for that of the first transmission. So is one by which the "
+        "receiver had placed fewer bytes (rcvd_bytes) than when the retransmission itself was acknowledged.",
     ),
     Choice(
         "A path that is longer than the others of its plane",
@@ -94,7 +97,8 @@ CONGESTION = (
         "RTT on, and from 1/4 on where many packets show it. A smaller difference, or one of few packets, may be "
         "chance: taken for a length it made incasts unfair. From a mean of half a base RTT on, the proportional "
         "increase is as much greater as the round trip is longer. At three base RTTs more than was known the window "
-        "begins anew, with a product: no queue is so long.",
+        "begins anew, with a product: no queue is so long. It is reduced once in a base RTT and the mean of these "
+        "lengths, as published once in a base RTT: what left before tells nothing new.",
         _of(NIC, "path_shares", "path_late_ns"),
     ),
     Choice(

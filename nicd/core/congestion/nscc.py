@@ -9,7 +9,7 @@ MRC 1.0 4, UEC CMS. Two signals, four cases: marked or not, delay below the targ
 
     not marked, below      proportional increase    alpha x acked x (target - delay), or fast increase at about no delay
     not marked, at/above   fair increase            fi x acked, or the receiver's decrease: see below
-    marked,     at/above   multiplicative decrease  at most once per base RTT
+    marked,     at/above   multiplicative decrease  at most once per round trip
     marked,     below      nothing
 
 Increases add up and are applied as inc / cwnd after 8 MTU or one base RTT, eta once per base RTT on top. Quick adapt
@@ -26,7 +26,6 @@ A window may be smaller than a packet (`cwnd_bytes_min`): a packet then leaves e
 `plane_windows`. Only trims of packets that leave one by one make it so small.
 """
 
-from collections.abc import Callable
 from typing import Final
 
 from mrcfabric.units import Instant
@@ -52,7 +51,7 @@ class Nscc(CongestionWindow):
         "_decreased_ns", "_delay_ns", "_delays", "_delivered", "_eta_ns", "_extra_ns", "_fast", "_fast_bytes",
         "_floor", "_gamma_ppt", "_ignore_bytes", "_inc", "_late", "_limits", "_loss_cuts", "_md_ppt", "_mtu",
         "_penalised", "_qa", "_qa_bytes", "_qa_end_ns", "_qa_measured", "_qa_period_ns", "_qa_trigger",
-        "_reference_ns", "_saved", "_scaled_ns", "_setup", "_since_bytes", "_span_bytes", "_uneven_ns",
+        "_reference_ns", "_round_ns", "_saved", "_scaled_ns", "_setup", "_since_bytes", "_span_bytes", "_uneven_ns",
         "cwnd_bytes_max", "penalties", "quick_adapts", "restores",
     )  # fmt: skip
 
@@ -82,7 +81,8 @@ class Nscc(CongestionWindow):
         self.base_rtt_ns = base_ns if knobs.base_rtt_measured else 0
         self.crowded_ns: Instant = -1
         # MRC 1.0 4: begins with the largest window. What ours has beyond would only add to an incast's first burst.
-        first = setup.share(knobs.cwnd_bytes or knobs.max_cwnd_bytes) or self._most(base_ns, setup.published_bytes)
+        granted = setup.share(knobs.cwnd_bytes or knobs.max_cwnd_bytes)
+        first = granted or self._limits.most_of(setup, base_ns, setup.published_bytes)
         self.cwnd_bytes = max(min(first, self.cwnd_bytes_max), self._floor)
         self.inflight_bytes = 0
         self._average = 0
@@ -161,8 +161,7 @@ class Nscc(CongestionWindow):
         if delay < limits.fast_ns:
             self._at_no_delay(acked_bytes, delay)
         else:
-            self._fast = False
-            self._fast_bytes = 0
+            self._end_fast_increase()
             target = self._target()
             if delay < target:
                 self._inc += self._alpha_bytes * acked_bytes * (target - delay) // target
@@ -183,6 +182,10 @@ class Nscc(CongestionWindow):
         else:
             self._inc += self._alpha_bytes * acked_bytes * (limits.target_ns - delay) // limits.target_ns
 
+    def _end_fast_increase(self) -> None:
+        self._fast = False
+        self._fast_bytes = 0
+
     def _target(self) -> int:
         """Up to which delay without a mark this window grows."""
         return self._limits.target_of(self.cwnd_bytes, self._span_bytes)
@@ -202,11 +205,10 @@ class Nscc(CongestionWindow):
 
     def _decrease(self, now: Instant) -> None:
         """Multiplicative decrease, in proportion to how far the average delay is above this window's target."""
-        self._fast = False
-        self._fast_bytes = 0
+        self._end_fast_increase()
         self._before_late = 0
         surplus = self._average - (self._target() << _FINE)
-        if surplus <= 0 or now - self._decreased_ns <= self._reference_ns:
+        if surplus <= 0 or now - self._decreased_ns <= self._round_ns:
             return
         self._decreased_ns = now
         kept = max(THOUSAND * self._average - self._gamma_ppt * surplus, self._md_ppt * self._average)
@@ -225,12 +227,11 @@ class Nscc(CongestionWindow):
         """The receiver's queue is too long: add eta, which makes its senders equal, and subtract by the delay."""
         if now - self._adjusted_ns >= self._limits.adjust_ns:
             self._adjust(now)
-        if now - self._decreased_ns <= self._reference_ns + delay:
+        if now - self._decreased_ns <= self._round_ns + delay:
             return
         self._decreased_ns = now
         self._inc = 0
-        self._fast = False
-        self._fast_bytes = 0
+        self._end_fast_increase()
         self._before_late = self._before_late or self.cwnd_bytes
         surplus = delay - self._target()
         kept = max(THOUSAND * delay - self._gamma_ppt * surplus, self._md_ppt * delay)
@@ -259,8 +260,7 @@ class Nscc(CongestionWindow):
         """A packet was trimmed or lost: quick adapt if it is time, else cut the packet's size off the window."""
         self._qa_trigger = True
         self._before_late = 0
-        self._fast = False
-        self._fast_bytes = 0
+        self._end_fast_increase()
         # The last quick adapt has already counted what was in flight then.
         if self._ignore_bytes > 0:
             self._ignore_bytes -= size
@@ -316,8 +316,7 @@ class Nscc(CongestionWindow):
             # Leave one packet: without its SACK the receiver could not lift the penalty.
             self.cwnd_bytes = max(self.cwnd_bytes - share * acked_bytes // _PENALTY_FULL, self._mtu)
             self._inc = 0
-            self._fast = False
-            self._fast_bytes = 0
+            self._end_fast_increase()
             return
         self._penalised = False
         if penalty & RESTORE and self._saved:
@@ -341,12 +340,15 @@ class Nscc(CongestionWindow):
             before_ns = self._reference_ns
             self._extra_ns = extra_ns
             self._measure(self._base_ns)
-            scaled = self.cwnd_bytes
+            longer_ns = self._reference_ns - before_ns
             # Packets were late by the length alone: give back what was cut while it was taken for a queue.
-            if self._reference_ns - before_ns >= self._limits.target_ns >> 1:
-                scaled = max(scaled, self._before_late)
+            cut_from = self._before_late if longer_ns >= self._limits.target_ns >> 1 else 0
             # Keep the rate over the longer path: it needs more in flight there.
-            self.cwnd_bytes = max(min(scaled * self._reference_ns // before_ns, self.cwnd_bytes_max), self._floor)
+            scaled = max(self.cwnd_bytes, cut_from) * self._reference_ns // before_ns
+            if longer_ns >= _NEW_RTTS * self._base_ns:
+                scaled = max(scaled, self._setup.bdp_bytes(self._reference_ns))
+                self._qa_end_ns = -1
+            self.cwnd_bytes = max(min(scaled, self.cwnd_bytes_max), self._floor)
             self._before_late = 0
 
     def on_uneven(self, mean_ns: int) -> None:
@@ -369,24 +371,16 @@ class Nscc(CongestionWindow):
         self._base_ns = base_ns
         self._reference_ns = self.rtt_ns = base_ns = base_ns + self._extra_ns
         """What delays are measured against."""
-        most = setup.share(knobs.max_cwnd_bytes) or self._most(base_ns + self._uneven_ns, setup.most_bytes)
+        self._round_ns = round_ns = base_ns + self._uneven_ns
+        most = setup.share(knobs.max_cwnd_bytes) or self._limits.most_of(setup, round_ns, setup.most_bytes)
         self.cwnd_bytes_max: int = max(most, self._mtu)
         # A round trip on longer paths adds as much more. Not on slightly longer ones: a queue may make them seem so.
-        long_ns = self._uneven_ns if 2 * self._uneven_ns >= base_ns else 0
-        self._alpha_bytes = self._limits.alpha_bytes * (base_ns + long_ns) // base_ns
+        grown_ns = round_ns if 2 * (round_ns - self._base_ns) >= self._base_ns else self._base_ns
+        self._alpha_bytes = self._limits.alpha_bytes * grown_ns // self._base_ns
         # MRC 1.0 4: quick adapt looks back over a round trip + target, and adapts below max window / 2**qa_gate.
-        self._qa_period_ns = base_ns + self._uneven_ns + self._limits.target_ns
+        self._qa_period_ns = round_ns + self._limits.target_ns
         self._span_bytes = setup.bdp_bytes(base_ns + self._limits.target_ns)
         self._qa_bytes = self.cwnd_bytes_max >> knobs.qa_gate
-
-    def _most(self, base_ns: int, most_bytes: Callable[[int], int]) -> int:
-        """The largest window for a base RTT, by what makes a window of one."""
-        setup, most = self._setup, most_bytes(base_ns)
-        if not setup.near:
-            return most
-        # Beside distant senders the queue stands at their target: full rate then needs base RTT + target in flight.
-        far = most_bytes(setup.settings.base_rtt_ns)
-        return max(most, min(setup.bdp_bytes(base_ns + self._limits.target_ns), far))
 
     def record(self) -> dict[str, int]:
         return {

@@ -24,6 +24,7 @@ more slowly in bytes, as its packets are.
 Fractions are in thousandths, and every quantity is an integer: windows are the same on every machine.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 from nicd.core.congestion.window import WindowSetup
@@ -64,6 +65,15 @@ class NsccConstants:
         # Never above the target: from there on an increase is fair, and a proportional one would be negative.
         self.fast_ns = min(knobs.fast_delay_ns or max(1, base_ns // 12), self.target_ns)
         self._octave_ppt = knobs.target_octave_ppt if knobs.late_is_congestion else 0
+
+    def most_of(self, setup: WindowSetup, base_ns: int, most_bytes: Callable[[int], int]) -> int:
+        """The largest window where a round trip without any queue takes `base_ns`, by what makes a window of one."""
+        most = most_bytes(base_ns)
+        if not setup.near:
+            return most
+        # Beside distant senders the queue stands at their target: full rate then needs base RTT + target in flight.
+        far = most_bytes(setup.settings.base_rtt_ns)
+        return max(most, min(setup.bdp_bytes(base_ns + self.target_ns), far))
 
     def target_of(self, cwnd_bytes: int, span_bytes: int) -> int:
         """Up to which delay without a mark such a window grows, in ns: see `target_octave_ppt`.

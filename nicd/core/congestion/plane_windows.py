@@ -37,6 +37,8 @@ _SAMPLES_LEAST: Final = 4
 _FEW: Final = 4
 """A small window brings news rarely: with so many packets the last news hold for an RTO, longer if it is smaller, and
 with up to twice as many for a part of it."""
+_LONG_RTTS: Final = 3
+"""A last hop holds one and a half base RTTs: where round trips without a mark are longer by so many, no queue is it."""
 _MARGIN_PARTS: Final = 4
 """Planes whose round trips differ by less than this part of a base RTT are alike."""
 
@@ -45,9 +47,10 @@ class PlaneWindows:
     """The contexts towards one destination. `open` is exact after every call."""
 
     __slots__ = (
-        "_acked", "_alone", "_busy", "_compares", "_covers", "_extra_ns", "_least_ns", "_left_ns", "_margin_ns", "_mtu",
-        "_number", "_paced_bytes", "_pacers", "_reverse_lag_ns", "_rto_ns", "_samples", "_seen_ns", "_sent_ns",
-        "_span_end_ns", "_span_ns", "_wake", "back", "contexts", "delivered_ns", "longer", "of", "open",
+        "_acked", "_alone", "_busy", "_clear", "_compares", "_covers", "_extra_ns", "_least_ns", "_left_ns", "_long_ns",
+        "_margin_ns", "_mtu", "_number", "_paced_bytes", "_pacers", "_reverse_lag_ns", "_rto_ns", "_samples",
+        "_seen_ns", "_sent_ns", "_span_end_ns", "_span_ns", "_wake", "back", "contexts", "delivered_ns", "longer", "of",
+        "open",
     )  # fmt: skip
 
     def __init__(
@@ -92,12 +95,15 @@ class PlaneWindows:
         """When the last of these packets left, of those sent only once; -1: none."""
         self._compares = settings.base_rtt_compared and count > 1
         self._margin_ns = settings.base_rtt_ns // _MARGIN_PARTS
+        self._long_ns = settings.base_rtt_ns * _LONG_RTTS
         self._span_ns = _SPAN_RTTS * settings.base_rtt_ns
         self._span_end_ns: Instant = 0
         self._least_ns = [NEVER] * count
         """Shortest round trip of the span under way, by context."""
         self._samples = [0] * count
         """Number of round trips in that span, by context."""
+        self._clear = [0] * count
+        """And of those without a mark."""
         self._seen_ns = [0] * count
         """How much longer each context was in the span before."""
         self._extra_ns = [0] * count
@@ -217,6 +223,8 @@ class PlaneWindows:
             self._least_ns[number] = rtt_ns
         if marked:
             self._busy |= 1 << number
+        else:
+            self._clear[number] += 1
         if now >= self._span_end_ns:
             self._span_end_ns = now + self._span_ns
             self._compare()
@@ -231,13 +239,14 @@ class PlaneWindows:
                 continue
             surplus_ns = rtt_ns - shortest if rtt_ns - shortest > self._margin_ns else 0
             # A shorter round trip is always true; a longer one may be a queue.
-            if self._busy >> number & 1:
+            is_long = surplus_ns >= self._long_ns and self._clear[number] >= _SAMPLES_LEAST
+            if self._busy >> number & 1 and not is_long:
                 surplus_ns = min(surplus_ns, self._extra_ns[number])
             extra_ns = min(surplus_ns, self._seen_ns[number])
             self._seen_ns[number] = surplus_ns
             self._extra_ns[number] = extra_ns
             self.contexts[number].on_longer(extra_ns)
-            self._samples[number] = 0
+            self._samples[number] = self._clear[number] = 0
             self._busy &= ~(1 << number)
         self._least_ns = [rtt_ns if self._samples[number] else NEVER for number, rtt_ns in enumerate(least)]
         late = [self._extra_ns[number] > self._reverse_lag_ns for number in self._number]

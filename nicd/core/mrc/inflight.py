@@ -37,8 +37,8 @@ class InflightTable:
     """All PSNs of one QP that are sent and not acknowledged."""
 
     __slots__ = (
-        "_acked_index", "_base_ns", "_freed", "_lag_ns", "_late", "_latest", "_lost_heap", "_mtu", "_now_ns",
-        "_order", "_path_order", "_patience", "_psn_next", "_records", "_reorder_packets", "_retry_linear", "_rto_ns",
+        "_acked_index", "_base_ns", "_freed", "_lag_ns", "_late", "_latest", "_lost_heap", "_mtu", "_now_ns", "_order",
+        "_path_order", "_patience", "_placed", "_psn_next", "_records", "_reorder_packets", "_retry_linear", "_rto_ns",
         "_shown", "_slow", "_stamped", "_stats", "_take", "_way", "acked_sent_ns", "by_psn", "cack", "doubts", "lost",
         "peak", "windows",
     )  # fmt: skip
@@ -58,6 +58,7 @@ class InflightTable:
         """The acknowledgement that was taken last shows of all PSNs from the first to below the second what arrived."""
         self._base_ns = settings.base_rtt_ns
         self._now_ns: Instant = 0  # when the acknowledgement came that is being taken
+        self._placed = -1  # what it says of the bytes placed
         self._reorder_packets = settings.reorder_packets
         self._rto_ns = settings.rto_ns
         self._retry_linear = settings.retry_linear
@@ -114,12 +115,14 @@ class InflightTable:
             self._order = deque(one for one in self._order if one.state == INFLIGHT)
         return sent
 
-    def free(self, now: Instant, cack: int, base: int, bitmap: int, missing: int = -1) -> None:
+    def free(self, now: Instant, cack: int, base: int, bitmap: int, missing: int = -1, placed: int = -1) -> None:
         """Free the acknowledged PSNs: every one up to `cack`, and those whose bit is set from `base` on.
 
-        `missing`: how many of those sent had not arrived when the acknowledgement left; -1: it does not say.
+        `missing`: how many of those sent had not arrived when the acknowledgement left, and `placed`: how much had been
+        placed, in units of 256 bytes modulo 2**24; -1: it does not say.
         """
         self._now_ns = now
+        self._placed = placed
         self._records.earliest_ns = NEVER
         by_psn, take = self.by_psn, self._take
         # The table only grows between acknowledgements, so its peak is seen here.
@@ -155,6 +158,7 @@ class InflightTable:
     def free_between(self, now: Instant, first: int, last: int) -> None:
         """Free the acknowledged PSNs from `first` to `last`."""
         self._now_ns = now
+        self._placed = -1
         self._shown = (0, 0)
         first = max(first, self.cack + 1)
         for psn in range(first, last + 1):
@@ -183,6 +187,8 @@ class InflightTable:
                 self._path_order.arrived(sent)
             elif self._is_too_soon(sent):
                 self._late.acknowledged(self._now_ns, sent)
+            elif self._placed >= 0:
+                self._late.acknowledged_again(sent, self._placed)
             self.windows.acked(sent.plane, sent.size, -1 if sent.tries else sent.sent_ns)
             if self.doubts is not None and self.doubts.open:
                 self.doubts.delivered(sent.ev)
@@ -276,12 +282,14 @@ class InflightTable:
                     found.append(sent)
         return found
 
-    def late(self, now: Instant, psn: int, index: int, rtx: bool) -> Sequence[Sent]:
+    def late(self, now: Instant, psn: int, index: int, rtx: bool, placed: int) -> Sequence[Sent]:
         """The packets that were judged lost and have only arrived late, as the acknowledgement just taken shows.
 
-        It was caused by this PSN on the EV `index`, by its retransmission if `rtx`.
+        It was caused by this PSN on the EV `index`, by its retransmission if `rtx`; `placed`: see `free`.
         """
-        if not rtx:
+        if rtx:
+            self._late.came_again(now, psn, placed)
+        else:
             self._late.caused(now, psn, index)
         return self._late.taken()
 

@@ -3,6 +3,12 @@
 Owns their records. `inflight` says what was judged lost and what has arrived. A packet that comes late disproves what
 was concluded from its loss: its path is longer than was known, or reorders; how late packets may be is learned anew;
 and the QP excuses the EVs that were accused.
+
+Where a path takes about as long as a packet waits until it is sent again, both transmissions arrive within moments, and
+an acknowledgement that covers their PSN means either. SACKs say how many bytes of new packets the receiver has placed
+(UEC PDS), and a retransmission is acknowledged as soon as it arrives, also when it is a duplicate. So if the PSN was
+acknowledged when fewer bytes were there than when its retransmission came, the first transmission had arrived. In which
+order the SACKs come back does not matter.
 """
 
 from collections.abc import Sequence
@@ -12,6 +18,7 @@ from mrcfabric.units import Instant
 from nicd.core.mrc.path_order import PathOrder
 from nicd.core.mrc.path_records import PathRecords
 from nicd.core.mrc.patience import Patience
+from nicd.core.mrc.sack import RCVD_MASK
 from nicd.core.mrc.sent import Sent
 
 ORIGINALS_MAX: Final = 1024
@@ -21,7 +28,7 @@ ORIGINALS_MAX: Final = 1024
 class LateArrivals:
     """The late packets of one QP."""
 
-    __slots__ = ("_arrived", "_base_ns", "_originals", "_path_order", "_patience", "_records")
+    __slots__ = ("_arrived", "_base_ns", "_doubtful", "_originals", "_path_order", "_patience", "_records")
 
     def __init__(self, base_rtt_ns: int, records: PathRecords, patience: Patience, path_order: PathOrder) -> None:
         self._base_ns = base_rtt_ns
@@ -30,12 +37,15 @@ class LateArrivals:
         self._path_order = path_order
         self._originals: dict[int, Sent] = {}
         """PSN -> its first transmission."""
+        self._doubtful: dict[int, tuple[Sent, int, Instant]] = {}
+        """PSN that was acknowledged after it was sent again -> its first transmission, what the receiver had placed
+        by then, and when an acknowledgement last came that did not know it."""
         self._arrived: list[Sent] = []
         """Those that have arrived, until `taken`."""
 
     def judged_lost(self, sent: Sent) -> None:
         """A transmission was judged lost; only the first one of a PSN may tell anything later."""
-        if not sent.tries:
+        if not sent.tries and sent.cause != "trim":
             if len(self._originals) >= ORIGINALS_MAX:
                 del self._originals[next(iter(self._originals))]
             self._originals[sent.psn] = sent
@@ -48,13 +58,36 @@ class LateArrivals:
         original = self._originals.get(sent.psn) if sent.tries else sent
         if original is None:
             return
+        if sent.tries - sent.trims <= 1:
+            self._has_arrived(now, original, self._records.known_ns)
+
+    def acknowledged_again(self, again: Sent, placed: int) -> None:
+        """A PSN has arrived by this retransmission or by its first transmission.
+
+        The SACK said that the receiver had placed `placed` units of 256 bytes, modulo 2**24.
+        """
+        original = self._originals.get(again.psn)
+        # Of several retransmissions all but the last must have been trimmed.
+        if original is not None and again.tries - again.trims == 1:
+            if len(self._doubtful) >= ORIGINALS_MAX:
+                del self._doubtful[next(iter(self._doubtful))]
+            self._doubtful[again.psn] = original, placed, self._records.known_ns
+
+    def came_again(self, now: Instant, psn: int, placed: int) -> None:
+        """A retransmission of this PSN has caused a SACK, which says what the receiver had placed when it came."""
+        known = self._doubtful.pop(psn, None)
+        if known is not None and 0 < (placed - known[1]) & RCVD_MASK <= RCVD_MASK >> 1:
+            self._has_arrived(now, known[0], known[2])
+
+    def _has_arrived(self, now: Instant, original: Sent, known_ns: Instant) -> None:
+        """A first transmission has arrived, and had not when an acknowledgement last came that did not know it."""
         if original.passed_ns:
             self._path_order.reordered(now, original)
-        elif sent.tries <= 1:
-            # It took longer than until an acknowledgement last came that did not know it: others may have been lost.
-            took_ns = self._records.known_ns - original.sent_ns
-            if took_ns - self._records.lag_of(original.ev) > self._base_ns:
-                self._longer(now, original, took_ns)
+            return
+        # It took longer than until then: other acknowledgements may have been lost.
+        took_ns = known_ns - original.sent_ns
+        if took_ns - self._records.lag_of(original.ev) > self._base_ns:
+            self._longer(now, original, took_ns)
 
     def caused(self, now: Instant, psn: int, index: int) -> None:
         """This PSN on the EV `index`, not sent again, has caused an acknowledgement."""
@@ -86,4 +119,5 @@ class LateArrivals:
     def clear(self) -> None:
         """Nothing is in flight any more."""
         self._originals.clear()
+        self._doubtful.clear()
         self._arrived.clear()

@@ -9,8 +9,9 @@ plane shrinks because of one path. So a path that is marked while its round trip
 of the plane by a margin keeps as much of its turns as the shortest of these round trips and the margin are of its own:
 a path that takes ten times as long gets far fewer turns at once. It gets fewer only once in its own round trip, because
 packets that left before tell of its old share. A trim inside the fabric halves the share where another path lets whole
-packets through. With each round trip that is not marked a path gets a 64th of the whole back. A plane that is late as a
-whole has no such path: the congestion window answers that.
+packets through. With each round trip that is not marked a path gets a 64th of the whole back, and with each margin in
+which nothing is heard of it: packets of longer paths cause few SACKs. A plane that is late as a whole has no such path:
+the congestion window answers that.
 
 A packet that is late by a margin while another path was quicker a moment ago met neither the receiver's queue nor that
 of the plane. So the congestion window is told neither its mark nor its round trip.
@@ -38,10 +39,12 @@ _SMOOTH_SHIFT: Final = 3
 """A round trip moves the average of its path by 1/8 of the difference."""
 _FRESH_MARGINS: Final = 16
 """Averages older than so many margins are ignored: the path may be out of use."""
-_RECENT_MARGINS: Final = 2
+_RECENT_MARGINS: Final = 6
 """Single round trips count for so many margins: queues may have grown since."""
 _LATE_MARGINS: Final = 3
-"""A path that has all its turns is late alone by so many margins; one that has fewer is known to be late: by one."""
+_KNOWN_PARTS: Final = 8
+"""A path that has all its turns is late alone by so many margins; one that has fewer is known to be late: by one margin
+in so many."""
 _LONGER_HALVES: Final = 3
 """A path is longer than the shortest one if its shortest round trips are so by more than so many half margins. Less may
 be a queue that one path happened to meet short."""
@@ -55,9 +58,9 @@ class PathShares:
     """The paths of one plane of one QP. Bounded by their number."""
 
     __slots__ = (
-        "_cards", "_changed_ns", "_close_ns", "_credit", "_fresh_ns", "_heard_ns", "_lags", "_last_ns", "_least_ns",
-        "_longer_ns", "_margin_ns", "_marked", "_mean_ns", "_own_ns", "_path", "_recent_ns", "_records", "_rtt_ns",
-        "_span_end_ns", "on_uneven", "thinned",
+        "_cards", "_changed_ns", "_close_ns", "_credit", "_fresh_ns", "_given_ns", "_heard_ns", "_known_ns", "_lags",
+        "_last_ns", "_least_ns", "_longer_ns", "_margin_ns", "_marked", "_mean_ns", "_own_ns", "_path", "_recent_ns",
+        "_records", "_rtt_ns", "_span_end_ns", "on_uneven", "thinned",
     )  # fmt: skip
 
     def __init__(self, path: list[int], margin_ns: int, records: PathRecords, cards: list[int]) -> None:
@@ -71,6 +74,7 @@ class PathShares:
         self._margin_ns = margin_ns
         self._longer_ns = margin_ns * _LONGER_HALVES // 2
         self._close_ns = margin_ns // _CLOSE_PARTS
+        self._known_ns = margin_ns // _KNOWN_PARTS
         self._fresh_ns = _FRESH_MARGINS * margin_ns
         self._recent_ns = _RECENT_MARGINS * margin_ns
         self._rtt_ns: dict[int, int] = {}
@@ -92,6 +96,8 @@ class PathShares:
         """Is told this mean when it changes, and the longest of them."""
         self._changed_ns: dict[int, Instant] = {}
         """When each path last got fewer turns: packets that left before say nothing about its share now."""
+        self._given_ns: Instant = 0
+        """When silent paths last got turns back."""
         self._credit: dict[int, int] = {}
         self.thinned: dict[int, int] = {}
         """Path -> its share of its turns in 1/1024, for paths that get less than all."""
@@ -117,15 +123,28 @@ class PathShares:
             if free_ns:
                 self._thin(now, path, left_ns, WHOLE * (free_ns + self._margin_ns) // rtt_ns)
         elif path in self.thinned:
-            share = self.thinned[path] + _MORE
-            if share < WHOLE:
-                self.thinned[path] = share
-            else:
-                del self.thinned[path]
+            self._give_back(path)
+        if self.thinned and now >= self._given_ns + self._margin_ns:
+            self._given_ns = now
+            for silent in self._silent(now - self._margin_ns):
+                self._give_back(silent)
         if rtt_ns < self._least_ns:
             self._least_ns = rtt_ns
-        late_ns = rtt_ns - self._margin_ns * (1 if path in self.thinned else _LATE_MARGINS)
+        late_ns = rtt_ns - (self._known_ns if path in self.thinned else self._margin_ns * _LATE_MARGINS)
         return None if late_ns > self._least_ns and self._is_quicker(now, late_ns) else rtt_ns
+
+    def _give_back(self, path: int) -> None:
+        """A path gets a part of its turns back."""
+        share = self.thinned[path] + _MORE
+        if share < WHOLE:
+            self.thinned[path] = share
+        else:
+            del self.thinned[path]
+
+    def _silent(self, since_ns: Instant) -> list[int]:
+        """Paths with fewer turns of which nothing was heard since then."""
+        heard, changed = self._heard_ns, self._changed_ns
+        return [path for path in self.thinned if max(heard.get(path, 0), changed.get(path, 0)) <= since_ns]
 
     def _compare(self) -> None:
         """A span has ended: see which paths are longer than the shortest one, and by how much all are on average."""

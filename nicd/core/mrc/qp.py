@@ -35,7 +35,8 @@ from nicd.core.mrc.peer import Peer
 from nicd.core.mrc.probe import Prober
 from nicd.core.mrc.recovery import QpLink
 from nicd.core.mrc.requestor import Requestor
-from nicd.core.mrc.responder import RCVD_MASK, RCVD_SHIFT, Responder
+from nicd.core.mrc.responder import Responder
+from nicd.core.mrc.sack import RCVD_MASK, RCVD_SHIFT
 from nicd.core.qp_state import QpState
 from nicd.core.queue_pair import QueuePair
 from nicd.core.stamps import since_ns
@@ -174,7 +175,7 @@ class Link(QpLink):
         good = self.requestor.on_sack(
             now, cack, None if pr else ack_offset, sack_offset, bitmap, marked and not pr, stamp, rtx,
             restore << 7 | penalty, None if pr else index, ooo_count,
-            self._planes_of[1 << port].bit_length() - 1 if port >= 0 else -1,
+            self._planes_of[1 << port].bit_length() - 1 if port >= 0 else -1, received,
         )  # fmt: skip
         if not good:
             return False
@@ -198,7 +199,7 @@ class Link(QpLink):
             self._board.stats.probe_rtt.add(since_ns(now, stamp))
         if index is None:
             return True
-        if not pr and (late := self.requestor.came_late(now, cack + ack_offset, index, rtx)):
+        if not pr and (late := self.requestor.came_late(now, cack + ack_offset, index, rtx, received)):
             for sent in late:
                 self.prober.excuse(now, sent.ev, sent.sent_ns)
             self.update_planes()

@@ -48,10 +48,9 @@ class Requestor:
     """One QP's sending half."""
 
     __slots__ = (
-        "_asked_index", "_board", "_completed", "_early", "_in_order", "_index", "_inflight", "_max_wimm",
-        "_messages", "_mpr", "_mpr_agreed", "_mtu", "_port", "_ports", "_posted", "_profile", "_psn_first", "_qp",
-        "_queue", "_rqmsn", "_sack_bytes", "_stats", "_template", "_wimm_open", "posted_peak", "psn_next", "recovery",
-        "windows",
+        "_asked_index", "_board", "_completed", "_early", "_in_order", "_index", "_inflight", "_max_wimm", "_messages",
+        "_mpr", "_mpr_agreed", "_mtu", "_port", "_ports", "_posted", "_profile", "_psn_first", "_qp", "_queue",
+        "_rqmsn", "_sack_bytes", "_stats", "_template", "_wimm_open", "posted_peak", "psn_next", "recovery", "windows",
     )  # fmt: skip
 
     def __init__(
@@ -260,12 +259,13 @@ class Requestor:
     def on_sack(
         self, now: Instant, cack24: int, ack_offset: int | None, sack_offset: int, bitmap: int, marked: bool,
         stamp: int = 0, rtx: bool = False, penalty: int = 0, ev: int | None = None, held: int = -1, back: int = -1,
+        placed: int = -1,
     ) -> bool:  # fmt: skip
         """Take a SACK that came on plane `back`, or the cumulative part of another acknowledgement: no bitmap.
 
-        Returns False for nonsense, which changes nothing. cack + `ack_offset` is the PSN that caused the SACK (None: no
-        packet did). `stamp` echoes that packet's time stamp, `rtx` says whether it was a retransmission, `ev` is the
-        index of its EV in the profile. `penalty` is the receiver's penalty byte. It held `held` packets behind cack.
+        False: nonsense, which changes nothing. cack + `ack_offset` is the PSN that caused it (None: no packet did).
+        `stamp` echoes that packet's time stamp, `rtx`: it was a retransmission, `ev` is the index of its EV. `held` and
+        `placed`: what the receiver holds behind cack, and has placed; `penalty` is its byte.
         """
         inflight = self._inflight
         ahead = (cack24 - inflight.cack) & PSN_MASK
@@ -276,7 +276,7 @@ class Requestor:
             return False
         self.recovery.heard(now)
         rtt_ns = None if ack_offset is None else inflight.round_trip(now, cack + ack_offset, stamp, rtx)
-        inflight.free(now, cack, cack + sack_offset, bitmap, self.psn_next - 1 - cack - held)
+        inflight.free(now, cack, cack + sack_offset, bitmap, self.psn_next - 1 - cack - held, placed)
         plane = NO_PLANE if ev is None else self._profile.plane[ev]
         if rtt_ns is not None and ev is not None and (shares := self._profile.decks[plane].shares) is not None:
             rtt_ns = shares.heard(now, ev, rtt_ns, marked)
@@ -286,11 +286,11 @@ class Requestor:
         self._judge(now)
         return True
 
-    def came_late(self, now: Instant, psn24: int, index: int, rtx: bool) -> Sequence[Sent]:
+    def came_late(self, now: Instant, psn24: int, index: int, rtx: bool, placed: int) -> Sequence[Sent]:
         """The packets that were judged lost and have only arrived late: see `InflightTable.late`."""
         ahead = (psn24 - self._inflight.cack - 1) & PSN_MASK
         psn = self._inflight.cack + 1 + (ahead if ahead < HALF_PSN else ahead - PSN_MASK - 1)
-        return self._inflight.late(now, psn, index, rtx)
+        return self._inflight.late(now, psn, index, rtx, placed)
 
     def on_probed(self, now: Instant, asked_ns: Instant, cack24: int, sack_offset: int, bitmap: int) -> None:
         """Judge what is lost by the SACK that answers a probe sent at `asked_ns`: it shows all arrivals it covers."""

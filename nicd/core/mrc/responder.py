@@ -43,7 +43,7 @@ from nicd.core.mrc.mark_runs import MarkRuns
 from nicd.core.mrc.peer import Peer
 from nicd.core.mrc.recovery import QpLink
 from nicd.core.mrc.reverse_set import Way
-from nicd.core.mrc.sack import BITMAP_BITS, DUPLICATE, NEW, OUTSIDE, ReceiveWindow
+from nicd.core.mrc.sack import BITMAP_BITS, DUPLICATE, NEW, OUTSIDE, RCVD_MASK, RCVD_SHIFT, ReceiveWindow
 from nicd.core.mrc.sack_spans import Waiting
 from nicd.core.settings import MPR_UNIT
 from nicd.core.stamps import moved_on
@@ -52,10 +52,7 @@ from nicd.core.timers import Timer
 
 # MRC 1.0 section 3: towards the SACK threshold each packet counts at least this much.
 _SACK_BYTES_LEAST: Final = 1024
-# UEC PDS: rcvd_bytes travels in units of 256 bytes, rounded up, modulo 2**24.
-_RCVD_ROUND: Final = 255
-RCVD_SHIFT: Final = 8
-RCVD_MASK: Final = 0xFFFFFF
+_RCVD_ROUND: Final = (1 << RCVD_SHIFT) - 1
 _OOO_MAX: Final = 0x7FFF
 _FLAG_NOW: Final = FLAG_A | FLAG_RTX
 

@@ -13,6 +13,9 @@ from nicd.core.stats import Distances
 HALF_PSN: Final = (PSN_MASK + 1) >> 1
 BITMAP_BITS: Final = 64
 BITMAP_MASK: Final = (1 << BITMAP_BITS) - 1
+# UEC PDS: rcvd_bytes travels in units of 256 bytes, rounded up, modulo 2**24.
+RCVD_SHIFT: Final = 8
+RCVD_MASK: Final = 0xFFFFFF
 
 NEW: Final = 0
 DUPLICATE: Final = 1

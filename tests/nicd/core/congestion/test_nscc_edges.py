@@ -1,5 +1,6 @@
 """NSCC at its edges: knobs at the ends of their ranges, and planes that turn out to be longer."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -124,6 +125,41 @@ class TestALongerPlane:
         assert grown[5_999] == pytest.approx(grown[0], rel=0.1), "it may be a queue that all packets have met"
         assert grown[6_000] == pytest.approx(1.5 * grown[0], rel=0.1)
         assert grown[24_000] == pytest.approx(3 * grown[0], rel=0.1)
+
+    def test_and_on_a_longer_plane(self) -> None:
+        """So that it takes as long to grow to the larger product."""
+        grown = {}
+        for extra_ns in (0, 24_000):
+            made = window(cwnd=50_000, delay_avg_samples=1, eta_bytes=1)
+            made.on_longer(extra_ns)
+            before = made.cwnd_bytes
+            for now in range(13_000, 100_000, 13_000):
+                made.on_sack(now, before // 8, False, 12_000 + extra_ns + 4_500, 0)
+            grown[extra_ns] = made.cwnd_bytes - before
+        assert grown[24_000] == pytest.approx(3 * grown[0], rel=0.1)
+
+    @pytest.mark.parametrize("marked", [False, True], ids=["receiver", "marked"])
+    def test_a_window_is_reduced_once_in_a_round_trip_of_its_longer_paths(self, marked: bool) -> None:
+        """What left before tells nothing new."""
+        cuts = []
+        for uneven_ns in (0, 36_000):
+            made = window(cwnd=0, delay_avg_samples=1, late_is_congestion=True)
+            made.on_uneven(uneven_ns)
+            sizes = []
+            for now in range(100_000, 200_000, 1_000):
+                late(made, now, 12_000, 0, marked)
+                sizes.append(made.cwnd_bytes)
+            cuts.append(sum(after < before for before, after in pairwise(sizes)))
+        assert cuts[0] > 2 * cuts[1] > 0
+
+    def test_a_plane_that_no_queue_explains_begins_with_its_product(self) -> None:
+        """What was cut before was cut for packets that were under way."""
+        for extra_ns, product in ((35_999, 0), (36_000, 600_000)):
+            made = window(cwnd=4_096)
+            made.on_longer(extra_ns)
+            assert made.cwnd_bytes == (product or 4_096 * 47_999 // 12_000)
+            made.on_longer(extra_ns)
+            assert made.cwnd_bytes == (product or 4_096 * 47_999 // 12_000), "once"
 
     def test_on_paths_that_no_queue_explains_a_window_begins_with_a_product(self) -> None:
         for uneven_ns, product in ((35_999, 0), (36_000, 600_000)):

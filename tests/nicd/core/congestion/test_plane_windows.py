@@ -191,6 +191,22 @@ def test_a_queue_is_no_longer_way() -> None:
         assert bases(made) == [BASE, BASE]
 
 
+@pytest.mark.parametrize(("clear", "known"), [(3, False), (4, True)])
+def test_what_takes_three_base_rtts_more_without_a_mark_is_a_longer_way_though_others_are_marked(
+    clear: int, known: bool
+) -> None:
+    """One slow path of a longer plane marks packets all the time."""
+    for longer_ns, is_long in ((3 * BASE, known), (3 * BASE - 1, False)):
+        made = windows()
+        for span in range(1, 5):
+            for number in range(20):
+                now = span * 100 * BASE + number
+                made.on_sack(now, 0, False, BASE, 0)
+                is_marked = number >= clear
+                made.on_sack(now, 1, is_marked, BASE + longer_ns + is_marked * BASE, 0)
+        assert bases(made) == [BASE, BASE + longer_ns if is_long else BASE]
+
+
 def test_what_was_last_heard_of_a_crowded_plane_holds_the_longer_the_smaller_its_window_is() -> None:
     made = windows(rto_ns=8 * BASE)
     assert not made.is_crowded(0, 5, first=False)

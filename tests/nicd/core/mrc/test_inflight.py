@@ -158,11 +158,11 @@ def test_a_packet_that_comes_after_all_tells_how_long_its_path_is() -> None:
     sent = bench.send(0, ev=1)
     bench.table.lose(0, sent, "gap")
     again = bench.send(61, bench.table.take_lost())
-    assert bench.table.late(100, sent.psn, 0, False) == [], "the retransmission's EV"
-    assert bench.table.late(100, sent.psn, 1, True) == [], "a retransmission"
-    assert bench.table.late(130, sent.psn, 1, False) == [sent]
+    assert bench.table.late(100, sent.psn, 0, False, 0) == [], "the retransmission's EV"
+    assert bench.table.late(100, sent.psn, 1, True, 0) == [], "a retransmission"
+    assert bench.table.late(130, sent.psn, 1, False, 0) == [sent]
     assert bench.records.lag_ns == [0, 120]
-    assert bench.table.late(131, sent.psn, 1, False) == [], "told once"
+    assert bench.table.late(131, sent.psn, 1, False, 0) == [], "told once"
     assert again.psn == sent.psn
 
 
@@ -191,8 +191,25 @@ def test_an_acknowledgement_comes_too_soon_to_be_that_of_the_retransmission(
     if again_ns is not None:
         bench.send(again_ns, bench.table.take_lost(), size=size)
     bench.table.free(70, quick.psn, quick.psn + 1, 0, missing=0)
-    assert bench.table.late(70, quick.psn, 0, False) == ([slow] if sure else [])
+    assert bench.table.late(70, quick.psn, 0, False, 0) == ([slow] if sure else [])
     assert bench.records.lag_ns == [0, 50 if sure else 0]
+
+
+@pytest.mark.spec("UEC", "PDS")
+@pytest.mark.parametrize(("shown", "then", "sure"), [(7, 8, True), (7, 7, False), (-1, 8, False)])
+def test_a_retransmission_that_came_when_more_was_placed_than_when_its_psn_was_known_was_a_duplicate(
+    shown: int, then: int, sure: bool
+) -> None:
+    bench = Bench(1000, PathRecords([0, 1], [0, 0], 10))
+    slow, quick = bench.send(0, ev=1), bench.send(1, ev=0)
+    bench.table.free(50, 999, quick.psn, 1, missing=1, placed=5)
+    bench.table.lose(51, slow, "gap")
+    bench.send(52, bench.table.take_lost(), size=FULL)
+    # A transport ACK does not say how much was placed.
+    bench.table.free(70, quick.psn, quick.psn + 1, 0, missing=0, placed=shown)
+    assert bench.table.late(70, quick.psn, 0, False, 7) == []
+    assert bench.table.late(71, slow.psn, 0, True, then) == ([slow] if sure else [])
+    assert bench.records.lag_ns == [0, 40 if sure else 0]
 
 
 def test_a_path_is_no_longer_than_what_came_late_is_known_to_have_taken() -> None:

@@ -138,7 +138,7 @@ def came_late(bench: Bench, how: str, sent: Sent, now: int) -> None:
         bench.records.measured(now, 1, 10)
         bench.sack(now + 1, sent.psn)
     else:
-        assert bench.table.late(now + 1, sent.psn, sent.ev, False) == [sent]
+        assert bench.table.late(now + 1, sent.psn, sent.ev, False, 0) == [sent]
 
 
 @pytest.mark.parametrize("how", ["taken back", "too soon", "told"])

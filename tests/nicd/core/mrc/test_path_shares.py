@@ -116,12 +116,14 @@ def test_a_packet_is_late_because_of_its_path_alone_if_another_was_quicker_a_mom
         shares = made()
         assert shares.heard(0, 4, FREE + 3 * MARGIN, marked) == FREE + 3 * MARGIN
         assert shares.heard(0, 4, FREE + 3 * MARGIN + 1, marked) is None
-        assert shares.heard(3 * MARGIN, 4, 2 * SLOW, marked) == 2 * SLOW
-    # Of a path that has fewer turns it is known already: one margin is enough.
+        assert shares.heard(6 * MARGIN, 4, 2 * SLOW, marked) is None
+        assert shares.heard(6 * MARGIN + 1, 4, 2 * SLOW, marked) == 2 * SLOW
+    # Of a path that has fewer turns it is known already: an eighth of a margin is enough.
     shares = made()
     shares.thinned[0] = WHOLE // 8
-    assert shares.heard(0, 4, FREE + MARGIN + 1, False) is None
-    assert shares.heard(0, 5, FREE + MARGIN + 1, False) == FREE + MARGIN + 1
+    assert shares.heard(0, 4, FREE + MARGIN // 8 + 1, False) is None
+    assert shares.heard(0, 4, FREE + MARGIN // 8, False) == FREE + MARGIN // 8
+    assert shares.heard(0, 5, FREE + MARGIN, False) == FREE + MARGIN
 
 
 def test_it_gets_its_turns_back_when_marks_end() -> None:
@@ -134,6 +136,27 @@ def test_it_gets_its_turns_back_when_marks_end() -> None:
         shares.heard(20 * SLOW + now, 0, FREE, False)
     assert not shares.thinned
     assert turns(shares) == [0.25] * 4
+
+
+def test_a_path_of_which_nothing_is_heard_gets_turns_back_too() -> None:
+    """Packets of longer paths cause few SACKs."""
+    shares = made()
+    last = 19 * SLOW
+    for now in range(0, last + 1, SLOW):
+        shares.heard(now, 0, SLOW, True)
+        shares.heard(now, 1, FREE, False)
+    share = shares.thinned[0]
+    for turn in range(1, 9):
+        shares.heard(last + turn * MARGIN, 1, FREE, False)
+        assert shares.thinned[0] == share + turn * WHOLE // 64
+        shares.heard(last + turn * MARGIN + 1, 2, FREE, False)
+        assert shares.thinned[0] == share + turn * WHOLE // 64, "once in a margin"
+    # While it is heard of, its round trips say whether it gets more.
+    share = shares.thinned[0]
+    for turn in range(9, 12):
+        shares.heard(last + turn * MARGIN - 1, 0, FREE, True)
+        shares.heard(last + turn * MARGIN, 1, FREE, False)
+        assert shares.thinned[0] == share
 
 
 def test_a_plane_that_is_late_as_a_whole_has_no_such_path() -> None:
