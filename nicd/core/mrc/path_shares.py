@@ -41,6 +41,8 @@ _FRESH_MARGINS: Final = 16
 """Averages older than so many margins are ignored: the path may be out of use."""
 _RECENT_MARGINS: Final = 6
 """Single round trips count for so many margins: queues may have grown since."""
+_UNTRIMMED_MARGINS: Final = 2
+"""And for so many where nobody trims."""
 _LATE_MARGINS: Final = 3
 _KNOWN_PARTS: Final = 8
 """A path that has all its turns is late alone by so many margins; one that has fewer is known to be late: by one margin
@@ -101,6 +103,15 @@ class PathShares:
         self._credit: dict[int, int] = {}
         self.thinned: dict[int, int] = {}
         """Path -> its share of its turns in 1/1024, for paths that get less than all."""
+
+    def untrimmed(self) -> None:
+        """Nobody trims. A queue tells of itself by lateness alone, and losses that none explains accuse paths.
+
+        So less counts as late because of a path alone, and what has a queue waits for news before it gets turns back.
+        """
+        self._given_ns = NEVER
+        self._known_ns = self._margin_ns
+        self._recent_ns = _UNTRIMMED_MARGINS * self._margin_ns
 
     def heard(self, now: Instant, card: int, rtt_ns: int, marked: bool) -> int | None:
         """A packet on this EV was acknowledged. Returns its round trip, less what its path is longer than others.

@@ -79,6 +79,8 @@ class Link(QpLink):
         for plane, deck in enumerate(self.profile.decks):
             if deck.shares is not None:
                 deck.shares.on_uneven = partial(peer.windows.on_uneven, plane)
+                if not settings.trim_nack:
+                    deck.shares.untrimmed()
         srh = any(len(outer) > CONTAINER_SIZE for outer in self.profile.outer)
         control_template = SrhControlTemplate if srh else ControlTemplate
         data_template = SrhDataTemplate if srh else DataTemplate

@@ -126,6 +126,22 @@ def test_a_packet_is_late_because_of_its_path_alone_if_another_was_quicker_a_mom
     assert shares.heard(0, 5, FREE + MARGIN, False) == FREE + MARGIN
 
 
+def test_where_nobody_trims_a_packet_is_late_alone_by_a_whole_margin_and_only_lately() -> None:
+    """A lost packet is that of a full queue if packets were late."""
+    shares = made()
+    shares.untrimmed()
+    assert shares.heard(2 * MARGIN, 4, 2 * SLOW, False) is None
+    assert shares.heard(2 * MARGIN + 1, 4, 2 * SLOW, False) == 2 * SLOW
+    shares = made()
+    shares.untrimmed()
+    shares.thinned[0] = WHOLE // 8
+    assert shares.heard(0, 4, FREE + MARGIN, False) == FREE + MARGIN
+    assert shares.heard(0, 4, FREE + MARGIN + 1, False) is None
+    share = shares.thinned[0]
+    shares.heard(9 * MARGIN, 5, FREE, False)
+    assert shares.thinned[0] == share, "no turns back without news"
+
+
 def test_it_gets_its_turns_back_when_marks_end() -> None:
     shares = made()
     for now in range(0, 20 * SLOW, SLOW):
