@@ -5,6 +5,7 @@ Owns their words and the units of their bounds. `orchestrator.measures.measures`
 """
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
@@ -84,11 +85,19 @@ def condition_of(
     if measure.of_work and over_ns is not None:
         begins = [programs[name] for name in asked.of if name in programs] or list(programs.values())
         asked_from_ns = max(asked_from_ns, min(begins, default=0) + over_ns)
+    return _condition_text(entry), _Holds(asked, over_ns, asked_from_ns)
 
-    def holds(recording: Recording) -> bool:
-        return recorded_ns(recording) >= asked_from_ns and met(asked, recording, over_ns)
 
-    return _condition_text(entry), holds
+@dataclass(frozen=True, slots=True)
+class _Holds:
+    """Tests a condition on a recording. An object, because a plan must be pickled for a run in another process."""
+
+    asked: Expectation
+    over_ns: int | None
+    asked_from_ns: Instant
+
+    def __call__(self, recording: Recording) -> bool:
+        return recorded_ns(recording) >= self.asked_from_ns and met(self.asked, recording, self.over_ns)
 
 
 def _names(of: str | list[str] | None) -> tuple[str, ...]:

@@ -63,3 +63,13 @@ def test_ranges_over_seeds_for_every_combination(jobs: int, tmp_path: Path) -> N
 def test_a_combination_that_makes_no_sense_is_refused_before_the_first_run(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="planes"), job_pool(1) as pool:
         sweep(scenario(tmp_path), ["1"], ["fabric.planes=2,0"], pool, lambda *_: pytest.fail("a run was carried out"))
+
+
+def test_a_scenario_with_a_condition_runs_in_other_processes(tmp_path: Path) -> None:
+    when = "{measure: data_packets, at_least: 1}"
+    method = (
+        f"method:\n  - {{name: cut, when: {when}, for: 5rtt, fault: link_down, selector: {{tier: t0-t1}}, mode: one}}\n"
+    )
+    with job_pool(2) as pool:
+        found = sweep(scenario(tmp_path, method), ["1", "2"], [], pool, lambda *_: None)
+    assert found["points"][0]["verdicts"] == {"held": 2}
