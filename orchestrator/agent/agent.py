@@ -38,6 +38,7 @@ from orchestrator.hosts.placement.site import LEADER
 from orchestrator.http import connections
 from orchestrator.http.host_check import HostCheck
 from orchestrator.http.read_token import ReadToken
+from orchestrator.http.shared_answers import SharedAnswers
 from orchestrator.mapper.link_testing import LinkTesting
 from orchestrator.planning import window_limits
 from orchestrator.planning.combination import departures
@@ -124,7 +125,7 @@ class Agent:
         checks = [cast("Middleware", HostCheck(layout.host, layout.http_port).guard)]
         if self._owner_only:
             checks.append(cast("Middleware", ReadToken(self.fabric.folder.write_read_token()).guard))
-        public = _app(self._reading(), checks)
+        public = _app(self._reading(SharedAnswers().of), checks)
         path = str(self.fabric.folder.agent_socket)
 
         async def listen_privately(protocols: Callable[[], asyncio.Protocol]) -> asyncio.AbstractServer:
@@ -143,17 +144,19 @@ class Agent:
         except OSError as error:
             raise ConfigError(f"HTTP {layout.http_address}", error.strerror or str(error)) from error
         # Only the operator connects here, so an answer may take as long as what was asked for.
-        private = _app([*self._reading(), *self._changing()])
+        private = _app([*self._reading(lambda answer: answer), *self._changing()])
         await stack.enter_async_context(connections.keeping(private, listen_privately, room, None))
 
-    def _reading(self) -> list[web.RouteDef]:
-        return [
-            web.get(f"/metrics/{EVERYBODY}", _guarded(self._all_metrics)),
-            web.get("/metrics/{node}", _guarded(self._node_metrics)),
-            web.get("/metrics", _guarded(self._own_metrics)),
-            web.get("/sd", _guarded(self._discovery)),
-            web.get("/status", _guarded(self._status)),
-        ]
+    def _reading(self, shared: Callable[[_Answer], _Answer]) -> list[web.RouteDef]:
+        """`shared`: makes one answer do for many who ask. An operator wants one that is newer than the question."""
+        answers_by_path = {
+            f"/metrics/{EVERYBODY}": self._all_metrics,
+            "/metrics/{node}": self._node_metrics,
+            "/metrics": self._own_metrics,
+            "/sd": self._discovery,
+            "/status": self._status,
+        }
+        return [web.get(path, shared(_guarded(answer))) for path, answer in answers_by_path.items()]
 
     def _changing(self) -> list[web.RouteDef]:
         return [
