@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
-from aiohttp import web
+from aiohttp import hdrs, web
 
 PART_BYTES: Final = 1 << 16
 """An answer is written so much at a time; a few parts wait for a reader who does not read."""
@@ -48,7 +48,8 @@ async def _sent(request: web.Request, made: web.Response) -> web.StreamResponse:
     sent = web.StreamResponse(status=made.status, headers={"Content-Type": made.headers["Content-Type"]})
     sent.content_length = len(body)
     await sent.prepare(request)
-    for start in range(0, len(body), PART_BYTES):
-        await sent.write(body[start : start + PART_BYTES])
+    if request.method != hdrs.METH_HEAD:
+        for start in range(0, len(body), PART_BYTES):
+            await sent.write(body[start : start + PART_BYTES])
     await sent.write_eof()
     return sent

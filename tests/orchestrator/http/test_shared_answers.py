@@ -65,6 +65,17 @@ async def test_another_path_has_an_answer_of_its_own_and_a_mistake_its_status() 
         assert site.asked == 2
 
 
+async def test_who_asks_for_the_head_alone_gets_no_body() -> None:
+    async with served() as (site, server, _session):
+        site.may.set()
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"HEAD /page HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+        said = await asyncio.wait_for(reader.read(), 5)
+        assert f"Content-Length: {len(BODY)}".encode() in said
+        assert said.endswith(b"\r\n\r\n")
+        writer.close()
+
+
 async def test_one_who_goes_takes_the_answer_from_nobody() -> None:
     async with served() as (site, server, session):
         first = asyncio.ensure_future(got(session, server, "/page"))
