@@ -5,6 +5,7 @@ measures one fabric. All cores work at once; the order of rows is that of `CASES
 
 python -m studies.broken_planes --rates 10 25 100 --seeds 3 --case "links lose 5 %" --nic path_policy=oblivious
 python -m studies.broken_planes --farther --rates 10 25 50 100 400 --seeds 2
+python -m studies.broken_planes --t1s 2 --settle 100 --rates 25 100 400    racks with twice what their up-links carry
 """
 
 import argparse
@@ -17,27 +18,27 @@ from typing import Any, Final
 
 from mrcfabric.topology import Topology
 from studies.fan_in import setting
-from studies.weak_planes import Breakage, dead_t1s, longer, lossy, measure, slow
+from studies.weak_planes import SETTLE_RTTS, Breakage, dead_t1s, longer, lossy, measure, slow
 
 _GIGA: Final = 1_000_000_000
 T1S: Final = 4
-_ALL: Final = range(T1S)
+"""Per plane, and as many NICs below each T0, where nobody says otherwise."""
 CASES: Final[dict[str, Callable[[Topology], list[Breakage]]]] = {
     "nothing": lambda fabric: [],
-    "links at a quarter of the rate": lambda fabric: [slow(fabric, _last(fabric), Fraction(1, 4), _ALL)],
-    "links at a tenth": lambda fabric: [slow(fabric, _last(fabric), Fraction(1, 10), _ALL)],
-    "6 us more per link": lambda fabric: [longer(fabric, _last(fabric), 6_000, _ALL)],
-    "12 us more per link": lambda fabric: [longer(fabric, _last(fabric), 12_000, _ALL)],
-    "links lose 5 %": lambda fabric: [lossy(fabric, _last(fabric), 50_000, _ALL)],
-    "links lose 1 %": lambda fabric: [lossy(fabric, _last(fabric), 10_000, _ALL)],
-    "links lose 10 %": lambda fabric: [lossy(fabric, _last(fabric), 100_000, _ALL)],
+    "links at a quarter of the rate": lambda fabric: [slow(fabric, _last(fabric), Fraction(1, 4), _all(fabric))],
+    "links at a tenth": lambda fabric: [slow(fabric, _last(fabric), Fraction(1, 10), _all(fabric))],
+    "6 us more per link": lambda fabric: [longer(fabric, _last(fabric), 6_000, _all(fabric))],
+    "12 us more per link": lambda fabric: [longer(fabric, _last(fabric), 12_000, _all(fabric))],
+    "links lose 5 %": lambda fabric: [lossy(fabric, _last(fabric), 50_000, _all(fabric))],
+    "links lose 1 %": lambda fabric: [lossy(fabric, _last(fabric), 10_000, _all(fabric))],
+    "links lose 10 %": lambda fabric: [lossy(fabric, _last(fabric), 100_000, _all(fabric))],
     "links of one T1 lose 5 %": lambda fabric: [lossy(fabric, _last(fabric), 50_000, [0])],
-    "two of four T1s dead": lambda fabric: [dead_t1s(_last(fabric), 2)],
+    "half of the T1s dead": lambda fabric: [dead_t1s(_last(fabric), fabric.t1_per_plane // 2)],
     "one T1 dead in one plane, a quarter of the rate in the other": lambda fabric: [
-        dead_t1s(0, 1), slow(fabric, _last(fabric), Fraction(1, 4), _ALL),
+        dead_t1s(0, 1), slow(fabric, _last(fabric), Fraction(1, 4), _all(fabric)),
     ],
     "half the rate in one plane, 5 % lost in the other": lambda fabric: [
-        slow(fabric, 0, Fraction(1, 2), _ALL), lossy(fabric, _last(fabric), 50_000, _ALL),
+        slow(fabric, 0, Fraction(1, 2), _all(fabric)), lossy(fabric, _last(fabric), 50_000, _all(fabric)),
     ],
 }  # fmt: skip
 """What is broken, in the last plane where nothing else is said."""
@@ -59,21 +60,35 @@ def _last(fabric: Topology) -> int:
     return fabric.planes - 1
 
 
-def fabric_of(rate_gbps: int, seed: int, planes: int, nic: Mapping[str, Any]) -> Topology:
-    """Planes of four T1s and two T0s of four NICs, 1 us per link."""
+def _all(fabric: Topology) -> range:
+    """Every T1 of a plane."""
+    return range(fabric.t1_per_plane)
+
+
+def fabric_of(
+    rate_gbps: int, seed: int, planes: int, nic: Mapping[str, Any], t1s: int = T1S, nics: int = T1S
+) -> Topology:
+    """Planes of `t1s` T1s and two T0s of `nics` NICs each, 1 us per link."""
     return Topology(
-        name="broken-planes", planes=planes, t0_per_plane=2, t1_per_plane=T1S, nics_per_t0=4, seed=str(seed),
+        name="broken-planes", planes=planes, t0_per_plane=2, t1_per_plane=t1s, nics_per_t0=nics, seed=str(seed),
         evs_per_qp=32 * planes, reserve_evs_per_qp=8 * planes, rate_bps=rate_gbps * _GIGA, nic=dict(nic),
     )  # fmt: skip
 
 
-def ratio(asked: tuple[str, int, int], planes: int, nic: Mapping[str, Any]) -> float:
+def ratio(
+    asked: tuple[str, int, int],
+    planes: int,
+    nic: Mapping[str, Any],
+    t1s: int = T1S,
+    nics: int = T1S,
+    settle_rtts: int = SETTLE_RTTS,
+) -> float:
     """The part of what is due that arrives, of (case, rate in Gb/s, seed); each NIC sends to one below another T0."""
     case, rate_gbps, seed = asked
-    fabric = fabric_of(rate_gbps, seed, planes, nic)
+    fabric = fabric_of(rate_gbps, seed, planes, nic, t1s, nics)
     each = fabric.nics_per_t0
     flows = [(one, ((one // each + 1) * each + (one + seed) % each) % fabric.nics) for one in range(fabric.nics)]
-    return measure(fabric, flows, (CASES | FARTHER)[case](fabric)).ratio
+    return measure(fabric, flows, (CASES | FARTHER)[case](fabric), settle_rtts).ratio
 
 
 def cell(ratios: Sequence[float]) -> str:
@@ -90,15 +105,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rates", nargs="+", type=int, default=[10, 25, 100], help="Gb/s")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--planes", type=int, default=2)
+    parser.add_argument("--t1s", type=int, default=T1S, help="per plane")
+    parser.add_argument("--nics", type=int, default=T1S, help="below each T0")
+    parser.add_argument("--settle", type=int, default=SETTLE_RTTS, metavar="RTTS", help="before measuring")
     parser.add_argument("--nic", action="append", default=[], metavar="KNOB=VALUE")
     given = parser.parse_args(arguments)
+    if given.t1s < 2 or given.nics < 1 or given.settle < 1 or given.seeds < 1:
+        parser.error("--t1s is at least 2; --nics, --settle and --seeds are at least 1")
+    if given.farther and given.t1s != T1S:
+        parser.error(f"--farther names T1s of {T1S}, so it goes without --t1s")
     cases, nic = given.case or list(FARTHER if given.farther else CASES), dict(map(setting, given.nic))
     asked = [(case, rate, seed) for case in cases for rate in given.rates for seed in range(given.seeds)]
     heads = ["T1s that are farther" if given.farther else "Broken", *(f"{rate} Gb/s" for rate in given.rates)]
     print(f"| {' | '.join(heads)} |")
     print("|---" * (1 + len(given.rates)) + "|")
     with ProcessPoolExecutor() as pool:
-        found = pool.map(partial(ratio, planes=given.planes, nic=nic), asked)
+        shape = {"planes": given.planes, "t1s": given.t1s, "nics": given.nics, "settle_rtts": given.settle}
+        found = pool.map(partial(ratio, nic=nic, **shape), asked)
         for case in cases:
             cells = [cell([next(found) for _ in range(given.seeds)]) for _ in given.rates]
             print(f"| {case} | " + " | ".join(cells) + " |", flush=True)

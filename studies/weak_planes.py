@@ -104,10 +104,15 @@ class Row:
     """Per plane: standard deviation of its goodput over the bins, as a part of their mean."""
 
 
-def measure(topology: Topology, flows: Sequence[tuple[int, int]], broken: Sequence[Breakage]) -> Row:
-    """Load the broken fabric and see what flows (NIC, NIC) get."""
+def measure(
+    topology: Topology,
+    flows: Sequence[tuple[int, int]],
+    broken: Sequence[Breakage],
+    settle_rtts: int = SETTLE_RTTS,
+) -> Row:
+    """Load the broken fabric and see what flows (NIC, NIC) get from `settle_rtts` base RTTs on."""
     rtt_ns = topology.base_rtt_ns()
-    begin, end = START_NS + SETTLE_RTTS * rtt_ns, START_NS + (SETTLE_RTTS + MEASURE_RTTS) * rtt_ns
+    begin, end = START_NS + settle_rtts * rtt_ns, START_NS + (settle_rtts + MEASURE_RTTS) * rtt_ns
     # Twice what the ports carry until the end, so that no flow runs dry.
     fewest = min(sum(source == flow[0] for flow in flows) for source, _ in flows)
     size = topology.mtu_bytes * max(16, 2 * 10**6 // topology.mtu_bytes)
