@@ -104,9 +104,26 @@ class EgressWire(PortCounts, metaclass=ABCMeta):
             self._faulty = ImpairedLink(self._fault_rng, self._delay_ns, self.config.ev_order)
         if impairment == self._faulty.impairment:
             return
+        before_bps = self.impairment.rate_bps or self.config.rate_bps
         self._faulty.change(impairment)
         self._link, self._one_by_one = self._faulty, True
-        self._set_rate(impairment.rate_bps or self.config.rate_bps)
+        self._change_rate(now, self._faulty, before_bps, impairment.rate_bps or self.config.rate_bps)
+
+    def _change_rate(self, now: Instant, link: ImpairedLink, before_bps: int, rate_bps: int) -> None:
+        """The rest of the packet on the wire goes at the new rate if that is higher.
+
+        Otherwise that packet ends as it began: its departure may be committed.
+        """
+        self._set_rate(rate_bps)
+        ends_ns = self.busy_until if self._free_ns is None else self._free_ns
+        if rate_bps <= before_bps or ends_ns <= now:
+            return
+        ends_early_ns = now - (now - ends_ns) * before_bps // rate_bps
+        link.hasten(ends_ns - ends_early_ns)
+        if self._free_ns is None:
+            self.busy_until = ends_early_ns
+        else:
+            self._free_ns = ends_early_ns
 
     def check_impairment(self, impairment: Impairment) -> None:
         """Raises RefusedError for faults that this port cannot have."""

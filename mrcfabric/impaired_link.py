@@ -6,12 +6,13 @@ departure times and the rate that a limit leaves.
 A fault may hold a packet back, never bring it forward. A held packet stays with the sender (and dies with it) until one
 link delay before it arrives. So drivers see the packets of one direction in the order of their arrival, and no packet
 is on its way for longer than on a healthy link. Except for packets that reordering holds back, that is also the order
-in which they left.
+in which they left. What is on a wire with a limited rate is held back, too, until its last bit leaves: if the limit
+ends meanwhile, the rest of it goes faster.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from struct import Struct
 from typing import Final, TypeAlias
 
@@ -41,9 +42,9 @@ class ImpairedLink:
     """
 
     __slots__ = (
-        "_alters", "_bad", "_carried", "_delay_ns", "_ev_order", "_evs", "_healthy", "_last_ns", "_line", "_losing",
-        "_meets_all", "_named", "_released_ns", "_slows", "_usids", "impairment", "met", "rng", "stall_ns",
-        "started_ns", "touched", "touches", "whole",
+        "_alters", "_bad", "_carried", "_delay_ns", "_ev_order", "_evs", "_healthy", "_last_ns", "_limited", "_line",
+        "_losing", "_meets_all", "_named", "_released_ns", "_settled", "_slows", "_usids", "impairment", "met", "rng",
+        "stall_ns", "started_ns", "touched", "touches", "whole",
     )  # fmt: skip
 
     def __init__(self, rng: Rng, delay_ns: int, ev_order: EvOrder = EvOrder.PORT_LOW) -> None:
@@ -64,6 +65,8 @@ class ImpairedLink:
         self._ev_order = ev_order
         self._line: list[tuple[Instant, int, Transmit]] = []  # by arrival, then by departure
         self._carried = 0
+        self._settled = 0
+        """`_carried`, before the packet that was carried last."""
         self._last_ns: Instant = -1
         self._released_ns: Instant = -1
         self._bad: bool | None = None
@@ -105,6 +108,7 @@ class ImpairedLink:
         )
         self._meets_all = rest != HEALTHY
         self._healthy = impairment == HEALTHY
+        self._limited = bool(impairment.rate_bps)
         self._slows = bool(impairment.delay_ns or impairment.jitter_ns)
         self._alters = bool(
             self._slows
@@ -122,6 +126,7 @@ class ImpairedLink:
         """
         port, arrival_ns, packet = sent
         self.touches.clear()
+        self._settled = self._carried
         self.stall_ns = 0
         for reason, loses in self._losing:
             if loses(packet, data):
@@ -135,18 +140,32 @@ class ImpairedLink:
             arrival_ns = self._last_ns + 1
             sent = port, arrival_ns, packet
         self._last_ns = arrival_ns
-        if self._line:
+        if self._line or self._limited:
             self._hold(sent)
         else:
             out.append(sent)
             self.whole = self._healthy
         return None
 
+    def hasten(self, sooner_ns: int) -> None:
+        """The packet that was carried last is still on a wire with a limited rate, and leaves it sooner by so much."""
+        before = [one for one in self._line if one[1] <= self._settled]
+        # Packets keep their order.
+        floor_ns = max((at_ns for at_ns, _, _ in before), default=self._released_ns) + 1
+        for at_ns, number, (port, _, packet) in self._line:
+            if number > self._settled:
+                early_ns = min(at_ns, max(at_ns - sooner_ns, floor_ns))
+                before.append((early_ns, number, (port, early_ns, packet)))
+                if at_ns == self._last_ns:
+                    self._last_ns = early_ns
+        heapify(before)
+        self._line = before
+
     def _alter(self, sent: Transmit, out: list[Transmit]) -> str | None:
         """The rest of `carry` where a fault may change the packet, its number or when it arrives."""
         port, arrival_ns, packet = sent
         impairment, chance = self.impairment, self.rng.chance
-        direct = not self._line and not (self._slows or impairment.reordering_ppm)
+        direct = not (self._line or self._limited or self._slows or impairment.reordering_ppm)
         if impairment.retry_ppm and chance(impairment.retry_ppm):
             tries = self._retries()
             if tries > RETRIES_MAX:
@@ -182,12 +201,13 @@ class ImpairedLink:
     def carry_control(self, sent: Transmit, out: list[Transmit]) -> str | None:
         """`carry` for a link control frame: only a dead link and `control_loss_ppm` lose it; it keeps its place."""
         self.touches.clear()
+        self._settled = self._carried
         self.stall_ns = 0
         impairment = self.impairment
         if not impairment.up or self.rng.chance(impairment.control_loss_ppm):
             self.met += 1
             return "loss" if impairment.up else "link_down"
-        direct = not self._line and not self._slows
+        direct = not (self._line or self._limited or self._slows)
         port, arrival_ns, frame = sent
         self._last_ns = at_ns = self._delayed(arrival_ns)
         if at_ns > arrival_ns:

@@ -54,9 +54,9 @@ def test_a_rate_limit_concerns_what_starts_later():
     for _ in range(3):
         egress.offer(0, packet(100), False, out)
     egress.set_impairment(50, Impairment(rate_bps=800_000_000), out)
-    egress.run(1_500, out)
+    egress.run(2_100, out)
     assert [entry[1] - 1_000 for entry in out] == [100, 1_100, 2_100]
-    egress.set_impairment(1_600, Impairment(), out)
+    egress.set_impairment(2_100, Impairment(), out)
     egress.offer(3_000, packet(100), False, out)
     egress.run(4_000, out)
     assert out[-1][1] == 3_100 + 1_000

@@ -36,3 +36,39 @@ def test_a_rate_limit_that_ends_leaves_the_rate_of_the_port() -> None:
     egress.offer(10, packet(100), False, out)
     egress.run(1_000, out)
     assert (egress.busy_until, egress.impairment, egress.held) == (110, HEALTHY, 0)
+
+
+def test_a_wire_is_free_early_when_a_rate_limit_ends_in_the_middle_of_a_packet() -> None:
+    egress, out = port(EgressConfig(rate_bps=8_000_000_000, delay_ns=100, overhead_bytes=0)), []
+    egress.set_impairment(0, Impairment(rate_bps=1_000_000), out)
+    egress.offer(0, packet(1_000), False, out)
+    egress.run(0, out)
+    assert egress.busy_until == 8_000_000
+    egress.set_impairment(4_000_000, Impairment(rate_bps=2_000_000), out)
+    assert egress.busy_until == 6_000_000
+    egress.set_impairment(5_000_000, HEALTHY, out)
+    assert egress.busy_until == 5_000_250
+    egress.offer(5_000_100, packet(1_000), False, out)
+    egress.run(6_000_000, out)
+    assert [sent[1] for sent in out] == [5_000_350, 5_001_350]
+
+
+def test_a_wire_that_stands_still_is_free_early_too() -> None:
+    egress, out = port(EgressConfig(rate_bps=8_000_000_000, delay_ns=100, overhead_bytes=0)), []
+    egress.set_impairment(0, Impairment(rate_bps=1_000_000), out)
+    egress.offer(0, packet(1_000), False, out)
+    egress.run(0, out)
+    egress.set_standstill(1_000, True, out)
+    egress.set_impairment(2_000, HEALTHY, out)
+    egress.set_standstill(3_000, False, out)
+    assert egress.busy_until == 2_000 + -(-7_998_000 // 8_000)
+    egress.run(10_000, out)
+    assert [sent[1] for sent in out] == [3_100]
+
+
+def test_a_slower_rate_leaves_the_packet_on_the_wire_as_it_is() -> None:
+    egress, out = port(EgressConfig(rate_bps=8_000_000_000, delay_ns=100, overhead_bytes=0)), []
+    egress.offer(0, packet(1_000), False, out)
+    egress.run(0, out)
+    egress.set_impairment(500, Impairment(rate_bps=1_000_000), out)
+    assert egress.busy_until == 1_000

@@ -229,3 +229,29 @@ def test_nothing_comes_early_and_every_packet_is_accounted_for(fault, steps):
     if not fault.corruption_ppm:
         assert all(entry[1] >= departed[int.from_bytes(entry[2][:2], "big")] for entry in wire.out)
     assert len(found) + lost == len(steps) + wire.link.touched["duplicated"]
+
+
+def test_what_is_hastened_keeps_its_place_behind_what_has_left() -> None:
+    link = ImpairedLink(Rng("hasten"), 100)
+    out: list = []
+    link.change(Impairment(rate_bps=1_000_000, delay_ns=500))
+    assert link.carry((0, 1_000, bytearray(b"one")), True, out) is None
+    assert link.carry((0, 9_000, bytearray(b"two")), True, out) is None
+    link.change(Impairment(delay_ns=500))
+    link.hasten(8_900)
+    # Its last bit leaves at once, and it comes right after the first.
+    assert link.release(NEVER - 1, out) == NEVER
+    assert [(at_ns, bytes(data)) for _, at_ns, data in out] == [(1_500, b"one"), (1_501, b"two")]
+    assert link.carry((0, 1_400, bytearray(b"six")), True, out) is None
+    link.release(NEVER - 1, out)
+    assert out[-1][1] == 1_900
+
+
+def test_a_copy_of_what_is_hastened_comes_with_it() -> None:
+    link = ImpairedLink(Rng("copies"), 100)
+    out: list = []
+    link.change(Impairment(rate_bps=1_000_000, duplication_ppm=1_000_000))
+    link.carry((0, 9_000, bytearray(b"one")), True, out)
+    link.hasten(5_000)
+    link.release(NEVER - 1, out)
+    assert [at_ns for _, at_ns, _ in out] == [4_000, 4_001]
