@@ -24,6 +24,8 @@ MTU_CHOICES: Final = (256, 512, 1024, 2048, 4096)
 RATE_MIN_BPS: Final = 1_000_000
 RATE_MAX_BPS: Final = 1_600_000_000_000
 EVS_PER_QP_MAX: Final = 2048
+# How a figure may also be written, by the last word of its key: `mrcfabric.quantity` reads it.
+_WRITTEN: Final = {"bps": ", or a rate, as 100G", "ns": ", or a length, as 1us"}
 _FABRIC_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,31}", re.ASCII)
 
 
@@ -63,7 +65,8 @@ def check(topology: "Topology") -> None:
 def _whole(topology: "Topology", key: str, least: int, most: int) -> None:
     value = getattr(topology, key)
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise _wrong(key, value, f"a whole number from {least} to {most}")
+        written = _WRITTEN.get(key.rpartition("_")[2], "")
+        raise _wrong(key, value, f"a whole number from {least} to {most}{written}")
 
 
 def _link_rate(topology: "Topology", link: object, rate_bps: object) -> None:

@@ -144,6 +144,9 @@ def _set(cell: str, width: int, side: str) -> str:
     return f"{cell:{side}{width}}"
 
 
+_PREFIXES = ((10**9, "G"), (10**6, "M"), (10**3, "k"))
+
+
 def _figure(name: str, value: Any) -> str:
     """A figure of a fault as `fault add --set` takes it: `toxicity=8%`, `delay=2us`, `rate=25G`."""
     from orchestrator.yamlfile.spelling import spelled
@@ -154,7 +157,8 @@ def _figure(name: str, value: Any) -> str:
     elif unit == "ns":
         value = f"{value / 1000:g}us"
     elif unit == "bps":
-        value = f"{value / 1e9:g}G"
+        size, prefix = next((one for one in _PREFIXES if value >= one[0]), (1, "b/s"))
+        value = f"{value / size:g}{prefix}"
     return f"{spelled(name)}={value}"
 
 

@@ -36,6 +36,12 @@ def test_a_wrong_value_is_named(key: str, value: Any) -> None:
     assert "wanted:" in str(caught.value)
 
 
+@pytest.mark.parametrize(("key", "written"), [("rate_bps", "a rate, as 100G"), ("link_delay_ns", "a length, as 1us")])
+def test_a_figure_that_may_have_a_unit_says_so(key: str, written: str) -> None:
+    with pytest.raises(ConfigError, match=f"wanted: a whole number from .*, or {written}"):
+        Topology(**{key: "100X"})
+
+
 def test_every_table_is_a_field() -> None:
     assert set(TABLES) <= Topology.demo().to_dict().keys()
 

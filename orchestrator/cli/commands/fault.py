@@ -178,6 +178,8 @@ def _figures(topology: "Topology", kind: str, settings: list[str]) -> dict[str, 
             written = yaml.safe_load(text)
             if key == figure and isinstance(written, int):
                 found[figure] = written
+            elif figure.endswith("_bps") and isinstance(written, int):
+                raise ConfigError(figure, "has no unit", f"{key}={written}G, {key}={written}M or {key}={written}b/s?")
             elif figure == "usid" and isinstance(written, str):
                 found[figure] = topology.own_usid(written)
             else:

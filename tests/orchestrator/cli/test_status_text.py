@@ -168,6 +168,13 @@ def test_a_fault_of_a_run_with_many_targets_and_windows() -> None:
     )
 
 
+def test_a_rate_is_shown_in_a_unit_in_which_it_can_be_read() -> None:
+    shown = {25_000_000_000: "25G", 1_500_000: "1.5M", 999: "999b/s", 1_000: "1k"}
+    for rate_bps, text in shown.items():
+        fault = Fault("slow", "rate_limit", ("p0-t0-0~p0-t1-0",), (Window(0, 1, {"rate_bps": rate_bps}),), "run-7")
+        assert f"rate={text}, " in render_fault(fault.record())
+
+
 WORK: dict[str, Any] = {
     "name": "w1", "kind": "permutation", "owner": "", "ranks": 8, "running": 8, "done": 0, "failed": 0,
     "lost": 0, "unheard": 0,

@@ -57,6 +57,10 @@ def test_mistakes_in_one_line(detached: Path) -> None:
         (["add", "loss", "p0-t0-0~p0-t1-0", "--set", "burst_packets=0"], "--set burst_packets=0: 0 will not do (1.."),
         (["add", "loss", "p0-t0-0~p0-t1-0", "--set", "burst_packets=2001-99-99"], "burst_packets=2001-99-99: will not"),
         (["add", "loss", "p0-t0-0~p0-t1-0", "--set", "burst_packets=" + "[" * 9999], "will not do (wanted: "),
+        (
+            ["add", "rate_limit", "p0-t0-0~p0-t1-0", "--set", "rate=10"],
+            "rate=10: has no unit (rate=10G, rate=10M or rate=",
+        ),
         (["add", "rate_limit", "p0-t0-0~p0-t1-0"], "--set rate=: a rate_limit needs it ("),
         (["add", "loss", "p0-t0-0~p0-t1-0", "--for", "3"], "--for 3: has no unit (3us, 3ms or 3ns of fabric time?)"),
         (["add", "loss", "p0-t0-0~p0-t1-0", "--ttl", "5"], "--ttl 5: has no unit (5s of wall time?)"),
