@@ -8,6 +8,7 @@ from typing import Any
 
 from chaosmrc.actions import ns_of
 from chaosmrc.session import session_of
+from mrcfabric.errors import ConfigError
 
 __all__ = [
     "all_nodes_up",
@@ -43,10 +44,13 @@ def total(counter: str, configuration: Mapping[str, Any] | None = None) -> int:
     """A total over the whole fabric since its launch, over all lives of all nodes.
 
     `counter`: `retransmits`, `drops`, `trims`, `qp_errors` and others. For a life in `untold` the last counts are
-    missing.
+    missing. Raises ConfigError for another name.
     """
     session = session_of(configuration)
-    return session.do(session.fabric.totals())[counter]
+    totals = session.do(session.fabric.totals())
+    if counter not in totals:
+        raise ConfigError("counter", f"{counter!r} is no total", "there are " + ", ".join(totals))
+    return totals[counter]
 
 
 def untold(configuration: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:

@@ -41,6 +41,8 @@ def by_kind(spot: Spot, data: Any, key: str, shapes: Mapping[str, type[Struct]],
     kind = data.get(key)
     if kind is None:
         raise spot.wrong(f"does not say which {key}", "there are " + ", ".join(shapes))
+    if isinstance(kind, bool):
+        raise (spot / key).wrong(*_truth_value(kind, f"a {what}"))
     if not isinstance(kind, str) or kind not in shapes:
         raise (spot / key).wrong(f"no {what} is called {shown(str(kind))}", nearest(str(kind), shapes))
     return decode(spot, data, shapes[kind])
@@ -57,12 +59,17 @@ def _complaint(spot: Spot, data: Any, shape: Any, message: str) -> ConfigError:
     if found := _MISSING.search(message):
         return spot.wrong(f"{found[1]} is missing", f"{found[1]}: {wanted(_inside(shape, found[1]))}")
     if isinstance(value, bool):
-        word = "true" if value else "false"
-        hint = f"YAML reads {'yes and on' if value else 'no and off'} as {word}; put a text in quotes"
-        return spot.wrong(f"is the truth value {word}", f"wanted: {wanted(shape)}; {hint}")
+        return spot.wrong(*_truth_value(value, wanted(shape)))
     if isinstance(value, dict | list):
         return spot.wrong("will not do", f"wanted: {wanted(shape)}")
     return spot.wrong(f"{shown(str(value))} will not do", f"wanted: {wanted(shape)}")
+
+
+def _truth_value(value: bool, wanted_words: str) -> tuple[str, str]:
+    """What is wrong with a truth value where something else belongs, and a hint: nobody may have written `true`."""
+    word = "true" if value else "false"
+    hint = f"YAML reads {'yes and on' if value else 'no and off'} as {word}; put a text in quotes"
+    return f"is the truth value {word}", f"wanted: {wanted_words}; {hint}"
 
 
 def _choices(shape: Any) -> list[Any]:

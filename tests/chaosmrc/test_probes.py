@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from chaosmrc import actions, probes
+from mrcfabric.errors import ConfigError
 from orchestrator.fabric import Fabric
 from tests.chaosmrc.asking import beside
 from tests.orchestrator.running import DEADLINE_S
@@ -24,6 +25,8 @@ async def test_what_a_fabric_does_in_plain_figures(served: Fabric, configuration
     assert await ask(probes.workload_state, "ping") == "done"
     assert await ask(probes.bytes_wrong, "ping") == 0
     assert await ask(probes.total, "bytes_placed") == 16 << 16
+    with pytest.raises(ConfigError, match="'qp_error' is no total"):
+        await ask(probes.total, "qp_error")
     assert await ask(probes.measure, "qp_errors") in (0, None)
     assert await ask(probes.emulation_valid) in (True, False)
     child = served.daemons.members["h001"].child

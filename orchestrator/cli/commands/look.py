@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mrcfabric.units import NEVER
 from orchestrator.cli.flags import JsonOption, NameOption, RunDirOption
 
 WAIT_WALL_S = 2.0
@@ -28,7 +29,7 @@ def events(
         list[str] | None, typer.Option("--kind", metavar="KIND", help="Only of this kind; may be given again.")
     ] = None,
     since: Annotated[
-        int | None, typer.Option("--since", min=0, metavar="NUMBER", help="All after this number.")
+        int | None, typer.Option("--since", min=0, max=NEVER - 1, metavar="NUMBER", help="All after this number.")
     ] = None,
     fault: Annotated[
         str | None,

@@ -176,6 +176,7 @@ def perf(
     from orchestrator.cli.perf_text import summary
     from orchestrator.hosts.placement.layout import pack_of
     from orchestrator.process.run_folder import default_path
+    from orchestrator.report.files import JSON_NAME
 
     if given is not None and file is not None:
         raise ConfigError(f"--topology {file}", f"{given} is given already", "one topology, as FILE or by --topology")
@@ -193,6 +194,8 @@ def perf(
     )
     folder = run_dir or default_path("perf")
     data = _shown(run, folder, quiet=as_json)
+    if (folder / JSON_NAME).exists():
+        typer.echo(f"the report of an earlier run in {folder} is replaced; --run-dir DIR keeps both", err=True)
     path = report.write(data, folder)
     typer.echo(json.dumps(data, indent=1) if as_json else f"{summary(data)}\nreport: {path}")
     raise typer.Exit(EXIT_CODES[data["verdict"]])

@@ -23,6 +23,13 @@ def said(**keys: object) -> str:
         ({"selector": {"lin": "x"}}, ".selector.lin: no such key here (nearest is links)"),
         ({"at": 5}, ".at: 5 will not do (wanted: a length, as 20rtt, 5us or 1s)"),
         ({"fault": "los"}, ".fault: no kind of fault is called los (nearest is loss)"),
+        (
+            {"fault": False},
+            (
+                ".fault: is the truth value false (wanted: a kind of fault; YAML reads no and off as false; "
+                "put a text in quotes)"
+            ),
+        ),
         ({"mode": "two"}, ".mode: two will not do (wanted: one of one, all, fixed, fixed-percent, random-max-percent)"),
         ({"toxicity": 4}, ".toxicity: 4 will not do (wanted: a number (0 to 1) or a share, as 1% or 0.01)"),
         ({"times": 0}, ".times: 0 will not do (wanted: a whole number (1 to 1000000))"),

@@ -25,6 +25,12 @@ async def following(folder: Path, *arguments: str) -> asyncio.subprocess.Process
     return await asyncio.create_subprocess_exec(*asked, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE)
 
 
+def test_numbers_of_events_that_cannot_be_are_refused_by_the_name_of_the_option(tmp_path: Path) -> None:
+    for number in ("-1", str(1 << 62)):
+        ended = run(tmp_path, "events", "--since", number)
+        assert (ended.returncode, "'--since'" in ended.stderr) == (2, True), ended.stderr
+
+
 async def test_events_of_all_nodes_of_some_and_of_a_kind(served: Fabric) -> None:
     await connect(served)
     await broken(served, "nic_port_down", "h001:1")

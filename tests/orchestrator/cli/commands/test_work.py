@@ -85,3 +85,7 @@ def test_perf_prints_its_report_and_leaves_it_behind(
     assert data["verdict"] == "pass"
     assert data["totals"]["bytes_verified"] == 3 * 10240
     assert json.loads((tmp_path / "out" / "perf" / "report.json").read_text()) == data
+    assert run(monkeypatch, tmp_path, "perf", "pair", "--size", "10K", "-n", "1", *words) == 0
+    folder = Path("out") / "perf"
+    said = f"the report of an earlier run in {folder} is replaced; --run-dir DIR keeps both\n"
+    assert said in capsys.readouterr().err
