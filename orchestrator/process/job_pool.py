@@ -7,11 +7,13 @@ of its results is the caller's: `as_they_end` numbers them.
 import os
 import pickle
 import re
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context, parent_process
+from threading import Thread
 from typing import Any, Final, NamedTuple, TypeVar
 
 from mrcfabric.errors import ConfigError
@@ -43,8 +45,10 @@ def cpus() -> int:
 def job_pool(jobs: int | None = None, dask: str | None = None) -> Iterator[JobPool]:
     """A pool of `jobs` processes (None: one per CPU); with `dask`, the workers of the cluster at that address instead.
 
-    One job at a time runs in this process. Jobs that have not begun are dropped at the end. Raises ConfigError for a
-    cluster that cannot be used.
+    One job at a time runs in this process. Jobs that have not begun are dropped at the end; after an exception, Ctrl-C
+    included, those under way are ended, too, and so they are when this process is killed.
+
+    Raises ConfigError for a cluster that cannot be used.
     """
     if dask is not None:
         with _cluster(dask) as pool:
@@ -55,11 +59,45 @@ def job_pool(jobs: int | None = None, dask: str | None = None) -> Iterator[JobPo
         yield JobPool(_Here(), 1)
         return
     # A fork would inherit whatever the caller has open.
-    executor = ProcessPoolExecutor(count, get_context("forkserver"))
+    others = set(active_children())
+    executor = ProcessPoolExecutor(count, get_context("forkserver"), initializer=_end_with_parent)
     try:
+        _start_deaf(executor)
         yield JobPool(executor, count)
+    except BaseException:
+        for worker in set(active_children()) - others:
+            worker.terminate()
+        raise
     finally:
         executor.shutdown(wait=True, cancel_futures=True)
+
+
+def _start_deaf(executor: ProcessPoolExecutor) -> None:
+    """Start the first worker, and the server from which all are forked, with SIGINT blocked.
+
+    A terminal sends Ctrl-C to all of them, and each would print a traceback. What this process does about it is enough.
+    """
+    # The tracker of resources runs since the executor was made: to start it would unblock the signal here.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        executor.submit(int)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end_with_parent() -> None:
+    """In a worker: end when the process that made the pool has ended, however it did.
+
+    A worker of the standard library would finish its job and then wait for ever, and the server of forks with it.
+    """
+    parent = parent_process()
+    assert parent is not None, "a worker has a parent"
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    Thread(target=watch, name="parent", daemon=True).start()
 
 
 def as_they_end(

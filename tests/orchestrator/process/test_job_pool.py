@@ -3,10 +3,12 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from unittest import mock
 
@@ -54,6 +56,64 @@ def test_no_job_begins_before_there_is_room() -> None:
 def test_what_a_job_raises_reaches_the_caller() -> None:
     with job_pool(1) as pool, pytest.raises(ValueError, match="7 is refused"):
         list(as_they_end(pool, refused, [(7,)]))
+
+
+_SLEEPERS = """
+import os, signal, time
+from orchestrator.process.job_pool import as_they_end, job_pool
+signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+try:
+    with job_pool(4) as pool:
+        jobs = ["__import__('os').getpid()"] * 3 + ["__import__('time').sleep(600)"]
+        for _, result in as_they_end(pool, eval, ((job,) for job in jobs)):
+            print(result, flush=True)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@contextmanager
+def sleepers() -> Iterator[tuple["subprocess.Popen[str]", int]]:
+    """A process whose pool has idle workers and one that is busy for long; and the PID of an idle one."""
+    begun = [sys.executable, "-c", _SLEEPERS]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(begun, stdout=pipe, stderr=pipe, text=True, cwd=ROOT, start_new_session=True) as child:
+        try:
+            assert child.stdout is not None
+            yield child, [int(child.stdout.readline()) for _ in range(3)][-1]
+        finally:
+            child.kill()
+
+
+def members(session: int) -> list[Path]:
+    """The processes of a session that run."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, _, sid = entry.read_text().rpartition(") ")[2].split()[:4]
+            if int(sid) == session and state != "Z":
+                found.append(entry.parent)
+    return found
+
+
+def test_ctrl_c_of_a_terminal_ends_jobs_under_way_at_once_and_no_worker_prints_anything() -> None:
+    with sleepers() as (child, _):
+        time.sleep(0.1)  # until those that have no job wait for one
+        os.killpg(child.pid, signal.SIGINT)
+        said, complaint = child.communicate(timeout=30)
+        assert (said.splitlines()[-1], complaint, child.returncode) == ("interrupted", "", 0)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_no_worker_outlives_the_process_that_made_the_pool(number: signal.Signals) -> None:
+    with sleepers() as (child, idle):
+        assert Path(f"/proc/{idle}") in members(child.pid)
+        child.send_signal(number)
+        child.wait()
+        give_up = time.monotonic() + 30
+        while members(child.pid):
+            assert time.monotonic() < give_up, members(child.pid)
+            time.sleep(0.05)
 
 
 def test_a_process_per_cpu() -> None:
