@@ -37,8 +37,9 @@ _SAMPLES_LEAST: Final = 4
 _FEW: Final = 4
 """A small window brings news rarely: with so many packets the last news hold for an RTO, longer if it is smaller, and
 with up to twice as many for a part of it."""
-_LONG_RTTS: Final = 3
-"""A last hop holds one and a half base RTTs: where round trips without a mark are longer by so many, no queue is it."""
+_LONG_RTTS: Final = 2
+"""A last hop holds one and a half base RTTs: if all round trips of a span, some of them without a mark, are longer by
+so many, no queue is it. Such a length is believed at once, a shorter one when a second span has shown it."""
 _MARGIN_PARTS: Final = 4
 """Planes whose round trips differ by less than this part of a base RTT are alike."""
 
@@ -242,7 +243,7 @@ class PlaneWindows:
             is_long = surplus_ns >= self._long_ns and self._clear[number] >= _SAMPLES_LEAST
             if self._busy >> number & 1 and not is_long:
                 surplus_ns = min(surplus_ns, self._extra_ns[number])
-            extra_ns = min(surplus_ns, self._seen_ns[number])
+            extra_ns = surplus_ns if is_long else min(surplus_ns, self._seen_ns[number])
             self._seen_ns[number] = surplus_ns
             self._extra_ns[number] = extra_ns
             self.contexts[number].on_longer(extra_ns)

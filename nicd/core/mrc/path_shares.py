@@ -8,10 +8,11 @@ little for a link that has lost more than half of its rate: its queue makes the 
 plane shrinks because of one path. So a path that is marked while its round trips are longer than those of another path
 of the plane by a margin keeps as much of its turns as the shortest of these round trips and the margin are of its own:
 a path that takes ten times as long gets far fewer turns at once. It gets fewer only once in its own round trip, because
-packets that left before tell of its old share. A trim inside the fabric halves the share where another path lets whole
-packets through. With each round trip that is not marked a path gets a 64th of the whole back, and with each margin in
-which nothing is heard of it: packets of longer paths cause few SACKs. A plane that is late as a whole has no such path:
-the congestion window answers that.
+packets that left before tell of its old share. A trim inside the fabric does the same where another path lets whole
+packets through, and halves the share of a path of which no round trip is known. To halve it each time is too much where
+all paths of a plane have queues: two up-links then empty and fill in turn. With each round trip that is not marked a
+path gets a 64th of the whole back, and with each margin in which nothing is heard of it: packets of longer paths cause
+few SACKs. A plane that is late as a whole has no such path: the congestion window answers that.
 
 A packet that is late by a margin while another path was quicker a moment ago met neither the receiver's queue nor that
 of the plane. So the congestion window is told neither its mark nor its round trip.
@@ -192,7 +193,12 @@ class PathShares:
         """A packet on this EV, which left at `sent_ns`, was trimmed inside the fabric."""
         # Its header took a round trip without the full queue. A packet on a free path takes about as long.
         if self._is_quicker(now, now - sent_ns + self._margin_ns):
-            self._thin(now, self._path[card], sent_ns, WHOLE >> 1)
+            path = self._path[card]
+            free_ns, average_ns = self._shortest(now, NEVER), self._rtt_ns.get(path, 0)
+            known = free_ns and average_ns
+            kept = WHOLE * (free_ns + self._margin_ns) // average_ns if known else WHOLE >> 1
+            if kept < WHOLE:
+                self._thin(now, path, sent_ns, kept)
 
     def _thin(self, now: Instant, path: int, sent_ns: Instant, kept: int) -> None:
         """Leave a path `kept` 1024ths of its share, because of a packet that left at `sent_ns`."""

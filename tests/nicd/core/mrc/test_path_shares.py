@@ -87,8 +87,10 @@ def test_packets_that_left_before_it_was_thinned_say_nothing_about_what_it_gets_
     assert shares.thinned[0] < once[0]
 
 
-def test_a_trim_halves_the_turns_of_a_path_while_another_lets_packets_through() -> None:
-    shares = made()
+def test_a_trim_halves_the_turns_of_an_unknown_path_while_another_lets_packets_through() -> None:
+    shares = bare()
+    for path in range(1, 4):
+        shares.heard(0, path, FREE, False)
     shares.trimmed(MARGIN, 4, MARGIN - FREE)
     assert shares.thinned == {0: WHOLE // 2}
     # The header came back in the time of a free path, and whole packets on no path do.
@@ -97,6 +99,17 @@ def test_a_trim_halves_the_turns_of_a_path_while_another_lets_packets_through() 
         full.heard(SLOW, path, SLOW, True)
     full.trimmed(SLOW, 4, SLOW - FREE)
     assert not full.thinned
+
+
+def test_a_trim_thins_a_known_path_as_a_mark_would() -> None:
+    by_mark, by_trim, quick = slow(), slow(), made()
+    by_mark.heard(0, 0, SLOW, True)
+    by_trim.trimmed(0, 4, -FREE)
+    assert by_trim.thinned.keys() == {0}
+    assert by_trim.thinned[0] == pytest.approx(by_mark.thinned[0], rel=0.02)
+    # It has not been late: a queue that was full for a moment costs it no turns.
+    quick.trimmed(MARGIN, 4, MARGIN - FREE)
+    assert not quick.thinned
 
 
 def test_where_all_paths_would_have_fewer_turns_the_least_late_has_all() -> None:
