@@ -56,6 +56,7 @@ def add(
 ) -> None:
     """Break something: a kind of fault, and what it is to hit."""
     from mrcfabric.topology import Topology
+    from mrcfabric.units import NS_PER_S
     from orchestrator.cli.status_text import render_fault, render_length
     from orchestrator.client.agent_client import find
     from orchestrator.faults.idle import why_idle
@@ -81,7 +82,11 @@ def add(
         typer.echo(f"  it meets nothing: {why}")
     if length is not None and not as_json:
         start_ns, end_ns = fault["windows"][0][0], fault["windows"][-1][1]
-        typer.echo(f"  it lasts {render_length(end_ns - start_ns, client.post('/clock')['pace'])}")
+        pace = client.post("/clock")["pace"]
+        typer.echo(f"  it lasts {render_length(end_ns - start_ns, pace)}")
+        left_s = next((one["ttl_s"] for one in client.post("/faults/list") if one["id"] == fault["id"]), None)
+        if left_s is not None and (end_ns - start_ns) * pace["dilation_effective"] > left_s * NS_PER_S:
+            typer.echo(f"  but it is healed after {left_s:g} s of wall time, as --ttl says; it may be longer")
 
 
 @fault_app.command("list")
@@ -178,7 +183,7 @@ def _figures(topology: "Topology", kind: str, settings: list[str]) -> dict[str, 
             written = yaml.safe_load(text)
             if key == figure and isinstance(written, int):
                 found[figure] = written
-            elif figure.endswith("_bps") and isinstance(written, int):
+            elif figure.endswith("_bps") and type(written) is int:
                 raise ConfigError(figure, "has no unit", f"{key}={written}G, {key}={written}M or {key}={written}b/s?")
             elif figure == "usid" and isinstance(written, str):
                 found[figure] = topology.own_usid(written)

@@ -98,7 +98,6 @@ def members(session: int) -> list[Path]:
 
 def test_ctrl_c_of_a_terminal_ends_jobs_under_way_at_once_and_no_worker_prints_anything() -> None:
     with sleepers() as (child, _):
-        time.sleep(0.1)  # until those that have no job wait for one
         os.killpg(child.pid, signal.SIGINT)
         said, complaint = child.communicate(timeout=30)
         assert (said.splitlines()[-1], complaint, child.returncode) == ("interrupted", "", 0)

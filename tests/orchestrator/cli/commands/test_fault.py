@@ -19,8 +19,11 @@ def test_faults_by_kind_and_selector(detached: Path) -> None:
     ask(detached, "fault", "add", "nic_port_down", "h000:1", "--id", "port")
     lasting = ask(detached, "fault", "add", "delay", "h001~p1-t0-1", "--for", "2us", "--id", "short").splitlines()[-1]
     assert lasting.startswith("  it lasts 2.000 us of fabric time, about ")
+    short = ask(detached, "fault", "add", "delay", "h001~p1-t0-1", "--for", "100s", "--ttl", "2s", "--id", "brief")
+    assert short.splitlines()[-1].startswith("  but it is healed after ")
     ask(detached, "fault", "add", "switch_crash", "tier=t1", "plane=1", "--mode", "one", "--ttl", "60s")
-    eventually_blocking(lambda: '"short"' not in ask(detached, "fault", "list", "--json"), DEADLINE_S)
+    for ended in ("short", "brief"):
+        eventually_blocking(lambda name=ended: name not in ask(detached, "fault", "list", "--json"), DEADLINE_S)
     faults = json.loads(ask(detached, "fault", "list", "--json"))
     assert [(one["id"], one["kind"], one["owner"]) for one in faults] == [
         ("f1", "link_down", ""),
