@@ -88,7 +88,10 @@ def workload_state(name: str, configuration: Mapping[str, Any] | None = None) ->
 
 
 def bytes_wrong(name: str, configuration: Mapping[str, Any] | None = None) -> int:
-    """How many bytes of a workload of this experiment arrived wrong."""
+    """How many bytes of a workload of this experiment arrived wrong, as far as is known.
+
+    What a NIC had compared is lost when it dies; `workload_state` is `lost` then.
+    """
     session = session_of(configuration)
     return sum(rank.bytes_wrong for rank in session.do(session.works[name].result()).ranks)
 

@@ -192,7 +192,7 @@ def render_work(row: Mapping[str, Any]) -> str:
         parts.append(f"{row['steps']:,} steps")
     if row.get("attempt"):
         parts.append(f"{row['attempt']} restart{'s' if row['attempt'] > 1 else ''}")
-    parts.append(f"{row['verified']:,} bytes verified")
+    parts.append(f"{row['verified']:,} bytes verified" + (" by the NICs that are left" if row["lost"] else ""))
     if row["wrong"]:
         parts.append(f"{row['wrong']:,} WRONG")
     if row["owner"]:

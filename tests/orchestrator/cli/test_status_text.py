@@ -189,8 +189,8 @@ WORK: dict[str, Any] = {
         (
             {"endless": False, "until_ns": 2_500, "running": 7, "lost": 1, "steps": 1_000},
             (
-                "w1  permutation of 8 NICs, 7 running, 1 LOST with its NIC, 1,000 steps, 1,048,576 bytes verified, "
-                "until 2.500 us"
+                "w1  permutation of 8 NICs, 7 running, 1 LOST with its NIC, 1,000 steps, "
+                "1,048,576 bytes verified by the NICs that are left, until 2.500 us"
             ),
         ),
         (
