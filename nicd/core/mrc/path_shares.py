@@ -10,9 +10,10 @@ of the plane by a margin keeps as much of its turns as the shortest of these rou
 a path that takes ten times as long gets far fewer turns at once. It gets fewer only once in its own round trip, because
 packets that left before tell of its old share. A trim inside the fabric does the same where another path lets whole
 packets through, and halves the share of a path of which no round trip is known. To halve it each time is too much where
-all paths of a plane have queues: two up-links then empty and fill in turn. With each round trip that is not marked a
-path gets a 64th of the whole back, and with each margin in which nothing is heard of it: packets of longer paths cause
-few SACKs. A plane that is late as a whole has no such path: the congestion window answers that.
+all paths of a plane have queues: two up-links then empty and fill in turn. A path that is not late on average keeps its
+share at a trim, but is known to be late. With each round trip that is not marked a path gets a 64th of the whole back,
+and with each margin in which nothing is heard of it: packets of longer paths cause few SACKs. A plane that is late as a
+whole has no such path: the congestion window answers that.
 
 A packet that is late by a margin while another path was quicker a moment ago met neither the receiver's queue nor that
 of the plane. So the congestion window is told neither its mark nor its round trip.
@@ -46,7 +47,7 @@ _UNTRIMMED_MARGINS: Final = 2
 """And for so many where nobody trims."""
 _LATE_MARGINS: Final = 3
 _KNOWN_PARTS: Final = 8
-"""A path that has all its turns is late alone by so many margins; one that has fewer is known to be late: by one margin
+"""A path that has all its turns is late alone by so many margins; one in `thinned` is known to be late: by one margin
 in so many."""
 _LONGER_HALVES: Final = 3
 """A path is longer than the shortest one if its shortest round trips are so by more than so many half margins. Less may
@@ -103,7 +104,7 @@ class PathShares:
         """When silent paths last got turns back."""
         self._credit: dict[int, int] = {}
         self.thinned: dict[int, int] = {}
-        """Path -> its share of its turns in 1/1024, for paths that get less than all."""
+        """Path -> its share of its turns in 1/1024, for paths that are late: they get less than all, or will."""
 
     def untrimmed(self) -> None:
         """Nobody trims. A queue tells of itself by lateness alone, and losses that none explains accuse paths.
@@ -197,8 +198,7 @@ class PathShares:
             free_ns, average_ns = self._shortest(now, NEVER), self._rtt_ns.get(path, 0)
             known = free_ns and average_ns
             kept = WHOLE * (free_ns + self._margin_ns) // average_ns if known else WHOLE >> 1
-            if kept < WHOLE:
-                self._thin(now, path, sent_ns, kept)
+            self._thin(now, path, sent_ns, min(WHOLE, kept))
 
     def _thin(self, now: Instant, path: int, sent_ns: Instant, kept: int) -> None:
         """Leave a path `kept` 1024ths of its share, because of a packet that left at `sent_ns`."""

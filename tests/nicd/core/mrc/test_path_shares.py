@@ -107,9 +107,14 @@ def test_a_trim_thins_a_known_path_as_a_mark_would() -> None:
     by_trim.trimmed(0, 4, -FREE)
     assert by_trim.thinned.keys() == {0}
     assert by_trim.thinned[0] == pytest.approx(by_mark.thinned[0], rel=0.02)
-    # It has not been late: a queue that was full for a moment costs it no turns.
+    # It has not been late on average: a queue that is full for a moment costs it no turns, but what is late now is late
+    # because of it.
+    late_ns = FREE + MARGIN
+    assert quick.heard(MARGIN, 0, late_ns, True) == late_ns
     quick.trimmed(MARGIN, 4, MARGIN - FREE)
-    assert not quick.thinned
+    assert quick.thinned == {0: WHOLE}
+    assert turns(quick)[0] == pytest.approx(0.25, abs=0.02)
+    assert quick.heard(MARGIN, 0, late_ns, True) is None
 
 
 def test_where_all_paths_would_have_fewer_turns_the_least_late_has_all() -> None:
