@@ -64,9 +64,8 @@ class FaultInjector:
 
         Returns what is left of it. Raises RefusedError.
         """
-        soon, instant = at_ns is None, self._time.soon_ns() if at_ns is None else at_ns
-        with self._time.before(instant):
-            nodes = self._end(fault_id, instant, why, soon=soon)
+        with self._time.before(at_ns) as instant:
+            nodes = self._end(fault_id, instant, why, soon=at_ns is None)
             left = self._table.get(fault_id)  # before others are heard, who may give the id to another fault
             await self._lifecycle.bring_in_line(nodes)
         return left
@@ -78,9 +77,9 @@ class FaultInjector:
         does not start.
         """
         deaths = self._lifecycle.died_unasked(nodes)
-        instant = self._time.soon_ns()
-        concerned = {one for fault_id in deaths.values() for one in self._end(fault_id, instant, why, soon=True)}
-        begins_ns = self._lifecycle.begin_again(deaths)
+        with self._time.before(None) as instant:
+            concerned = {one for fault_id in deaths.values() for one in self._end(fault_id, instant, why, soon=True)}
+            begins_ns = self._lifecycle.begin_again(deaths)
         await self._lifecycle.bring_in_line(sorted(concerned, key=self._topology.node_index))
         return begins_ns
 

@@ -74,8 +74,7 @@ async def carrier(fabric: Fabric, nic: str, plane: int) -> int:
 
 async def broken(fabric: Fabric, kind: str, target: str, **figures: Any) -> str:
     """Have a fault happen as soon as it can, and wait until it has; its id."""
-    fault = once(kind, target, at_ns=fabric.soon_ns(), **figures)
-    await fabric.inject(fault)
+    fault = await fabric.inject_soon(lambda at_ns: once(kind, target, at_ns=at_ns, **figures))
     await eventually(lambda: fabric.now_ns() >= fault.start_ns, DEADLINE_S)
     return fault.id
 

@@ -192,21 +192,32 @@ class Timekeeper:
                 self._set_limit()
 
     @contextlib.contextmanager
-    def before(self, at_ns: Instant) -> Iterator[None]:
-        """Keep fabric time before an instant in the block, while daemons are told what is to happen then.
+    def before(self, at_ns: Instant | None) -> Iterator[Instant]:
+        """Keep fabric time before an instant in the block, while daemons are told what is to happen then; yields it.
 
-        Not for longer than `BEFORE_WALL_S`: a daemon that hears nothing must not hold the others.
+        None: the instant for a command that is sent now. Not for longer than `BEFORE_WALL_S`: a daemon that hears
+        nothing must not hold the others.
         """
         block = object()
-        self._before_ns[block] = max(0, at_ns - 1)
-        if self.page.limit >= at_ns:
-            self._set_limit()
+        instant = self.soon_ns() if at_ns is None else at_ns
+        self._hold_before(block, instant)
+        # This process may have stood still since it chose the instant.
+        while at_ns is None and self.page.fabric_front() >= instant:
+            instant = self.soon_ns()
+            self._hold_before(block, instant)
         lift = asyncio.get_running_loop().call_later(BEFORE_WALL_S, self._lift, block)
         try:
-            yield
+            yield instant
         finally:
             lift.cancel()
             self._lift(block)
+
+    def _hold_before(self, block: object, at_ns: Instant) -> None:
+        """Hold fabric time before an instant until `block` is lifted."""
+        known = block in self._before_ns
+        self._before_ns[block] = max(0, at_ns - 1)
+        if known or self.page.limit >= at_ns:
+            self._set_limit()
 
     def _lift(self, block: object) -> None:
         if self._before_ns.pop(block, None) is not None:

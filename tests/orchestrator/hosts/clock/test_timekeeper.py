@@ -262,6 +262,18 @@ async def test_time_waits_until_daemons_know_of_an_instant(keeper: Timekeeper) -
     assert all(rung(doorbell) for doorbell in keeper.doorbells)
 
 
+async def test_an_instant_that_passed_before_time_was_held_is_chosen_again(
+    keeper: Timekeeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when this process stands still while the fabric runs on."""
+    instants = iter([90, 100, 5_000])
+    monkeypatch.setattr(keeper, "soon_ns", lambda: next(instants))
+    monkeypatch.setattr(keeper.page, "fabric_front", lambda: 100)
+    with keeper.before(None) as at_ns:
+        assert (at_ns, keeper.page.limit) == (5_000, 4_999)
+    assert keeper.page.limit == NEVER
+
+
 async def test_before_the_first_instant_time_stands_at_zero(keeper: Timekeeper) -> None:
     with keeper.before(0):
         assert keeper.page.limit == 0
