@@ -8,6 +8,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,6 +17,7 @@ from hypothesis.internal.conjecture import providers
 from mrcfabric.cores import COMPILED, CORES
 from orchestrator.process import launcher
 from tests.support import leftovers, packages
+from tests.support.changed_cores import changes_a_core
 from tests.support.rewritten_ahead import rewrite_ahead
 from tests.support.turns_of_tests import in_turn, wall_s
 from tests.support.warm_command import WARM
@@ -146,6 +148,22 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     them. Nor for searches, which wait for nothing."""
     more = {"pure": 0, "hypothesis": 0}.get(config.getoption("markexpr").partition(" ")[0], 2)
     return len(os.sched_getaffinity(0)) + more
+
+
+@pytest.fixture
+def monkeypatch(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Pytest's own, which refuses to change a class of the cores, as compiled ones do, but to a test that says so."""
+    if request.node.get_closest_marker("pure") is None:
+        set_attribute = monkeypatch.setattr
+
+        def set_unless_core(target: Any, name: Any, *value: Any, **options: Any) -> None:
+            assert not changes_a_core(target, name), (
+                f"compiled cores do not take a {name} from outside: pytest.mark.pure"
+            )
+            set_attribute(target, name, *value, **options)
+
+        monkeypatch.setattr = set_unless_core  # type: ignore[method-assign,assignment]
+    return monkeypatch
 
 
 def _children() -> set[int]:

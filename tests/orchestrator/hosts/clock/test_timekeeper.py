@@ -268,7 +268,8 @@ async def test_an_instant_that_passed_before_time_was_held_is_chosen_again(
     """As when this process stands still while the fabric runs on."""
     instants = iter([90, 100, 5_000])
     monkeypatch.setattr(keeper, "soon_ns", lambda: next(instants))
-    monkeypatch.setattr(keeper.page, "fabric_front", lambda: 100)
+    keeper.page.mark_alive(0, os.getpid(), 0)
+    reach(keeper, 100)
     with keeper.before(None) as at_ns:
         assert (at_ns, keeper.page.limit) == (5_000, 4_999)
     assert keeper.page.limit == NEVER
