@@ -17,6 +17,8 @@ from nicd.verbs_base import allocate
 from nicd.verbs_codec import CQES_PER_MESSAGE_MAX, VA_MAX, VerbsError, pack
 
 DETAIL_CHARS_MAX = 160
+KEPT_BYTES = 64
+"""What a message takes in memory beside its own bytes."""
 DESCRIPTORS_PER_PACKET_MAX = 4
 
 
@@ -36,8 +38,10 @@ class VerbsLimits:
     """Outstanding work requests per application; more end in CQEs with status "refused"."""
     cq_depth: int = 65536
     """CQEs kept for an application that does not read; with one more the NIC hangs up on it."""
-    unsent_bytes_max: int = 16 << 20
-    """Answers and CQEs kept for an application that does not read; with more the NIC hangs up on it."""
+    unsent_bytes_max: int = 4 << 20
+    """Memory for answers and CQEs of an application that does not read; with more the NIC hangs up on it."""
+    requests_max: int = 1024
+    """Requests of an application that the core has not answered; it answers none while fabric time stands still."""
 
 
 @dataclass(slots=True)
@@ -100,6 +104,11 @@ class Client:
     sock: socket.socket
     limits: VerbsLimits
     opened: bool = False
+    under_way: int = 0
+    """Requests that the core has not answered."""
+    qps_asked: int = 0
+    """QPs that are being created, and regions that are being registered."""
+    regions_asked: int = 0
     qps: set[int] = field(default_factory=set)
     regions: dict[int, Region] = field(default_factory=dict)
     posted: dict[int, Posted] = field(default_factory=dict)
@@ -117,7 +126,7 @@ class Client:
 
     def _queue(self, message: bytes) -> None:
         self.unsent.append(message)
-        self.unsent_bytes += len(message)
+        self.unsent_bytes += len(message) + KEPT_BYTES
 
     def pack_cqes(self) -> None:
         """Pack the collected completions into messages."""
@@ -136,7 +145,7 @@ class Client:
                 break
             except OSError as error:
                 return error.strerror or "send failed"
-            self.unsent_bytes -= len(self.unsent.popleft())
+            self.unsent_bytes -= len(self.unsent.popleft()) + KEPT_BYTES
         if not self.unsent:
             self.unsent_cqes = 0
         if self.unsent_cqes > self.limits.cq_depth:

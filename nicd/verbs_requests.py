@@ -88,6 +88,8 @@ class VerbsRequests:
                 raise VerbsError(f"no such call: {op!r:.40}")
             if not client.opened and op != "open":
                 raise VerbsError("open comes first")
+            if client.under_way >= self._limits.requests_max:
+                raise VerbsError(f"{client.under_way} requests are under way already")
             operation(self, client, number, args, fds)
         except VerbsError as error:
             self.counts["refused"] += 1
@@ -176,6 +178,16 @@ class VerbsRequests:
         self._waiting[token] = done
         return token
 
+    def _asked(self, client: Client, done: Callable[[CommandDone], None]) -> int:
+        """The token of a request, which is under way until `done` was called."""
+        client.under_way += 1
+
+        def answered(event: CommandDone) -> None:
+            client.under_way -= 1
+            done(event)
+
+        return self._token(answered)
+
     def _answering(self, client: Client, number: int) -> Callable[[CommandDone], None]:
         """Pass the core's answer on unchanged."""
 
@@ -204,12 +216,13 @@ class VerbsRequests:
     def _reg_mr(self, client: Client, number: int, args: dict[str, Any], fds: list[int]) -> None:
         if len(fds) != 1:
             raise VerbsError("reg_mr needs exactly one descriptor")
-        if len(client.regions) >= self._limits.regions_max:
+        if len(client.regions) + client.regions_asked >= self._limits.regions_max:
             raise VerbsError(f"an application may hold {self._limits.regions_max} regions")
         length, va = _number(args, "length", LENGTH_MAX, 1), _number(args, "va", VA_MAX)
         region = map_region(fds[0], length, va, self._limits.region_bytes_max)
 
         def done(event: CommandDone) -> None:
+            client.regions_asked -= 1
             if event.error is not None:
                 region.unmap()
             elif client.closing:
@@ -219,7 +232,8 @@ class VerbsRequests:
             client.answer(number, event.error, event.result)
             self._flush(client)
 
-        self._submit(RegisterMemory(self._token(done), va, length, memory=region.view))
+        client.regions_asked += 1
+        self._submit(RegisterMemory(self._asked(client, done), va, length, memory=region.view))
 
     def _dereg_mr(self, client: Client, number: int, args: dict[str, Any], fds: list[int]) -> None:
         region_id = _number(args, "region_id", VA_MAX)
@@ -234,13 +248,14 @@ class VerbsRequests:
             client.answer(number, event.error, None)
             self._flush(client)
 
-        self._submit(DeregisterMemory(self._token(done), region_id))
+        self._submit(DeregisterMemory(self._asked(client, done), region_id))
 
     def _create_qp(self, client: Client, number: int, args: dict[str, Any], fds: list[int]) -> None:
-        if len(client.qps) >= self._limits.qps_max:
+        if len(client.qps) + client.qps_asked >= self._limits.qps_max:
             raise VerbsError(f"an application may hold {self._limits.qps_max} QPs")
 
         def done(event: CommandDone) -> None:
+            client.qps_asked -= 1
             if event.error is None:
                 qpn = int(event.result["qpn"] or 0)
                 self._owners[qpn] = client
@@ -251,7 +266,8 @@ class VerbsRequests:
             self._flush(client)
 
         wanted = asked(args)
-        self._submit(CreateQp(self._token(done), **wanted))
+        client.qps_asked += 1
+        self._submit(CreateQp(self._asked(client, done), **wanted))
 
     def _qpn(self, client: Client, args: Mapping[str, Any]) -> int:
         qpn = _number(args, "qpn", QPN_MAX)
@@ -268,11 +284,11 @@ class VerbsRequests:
         index, peer_qpn = _number(whom, "peer index", U32_MAX), _number(whom, "peer qpn", QPN_MAX)
         peer_psn = _number(whom, "peer psn", PSN_MASK)
         done = self._answering(client, number)
-        self._submit(ConnectQp(self._token(done), qpn, index, peer_qpn, psn, peer_psn, **offer))
+        self._submit(ConnectQp(self._asked(client, done), qpn, index, peer_qpn, psn, peer_psn, **offer))
 
     def _start(self, client: Client, number: int, args: dict[str, Any], fds: list[int]) -> None:
         qpn, timers = self._qpn(client, args), checked(args, RETRY_TIMERS)
-        self._submit(ModifyQp(self._token(self._answering(client, number)), qpn, "rts", **timers))
+        self._submit(ModifyQp(self._asked(client, self._answering(client, number)), qpn, "rts", **timers))
 
     def _destroy_qp(self, client: Client, number: int, args: dict[str, Any], fds: list[int]) -> None:
         qpn = self._qpn(client, args)
@@ -285,7 +301,7 @@ class VerbsRequests:
             client.answer(number, event.error, None)
             self._flush(client)
 
-        self._submit(DestroyQp(self._token(done), qpn))
+        self._submit(DestroyQp(self._asked(client, done), qpn))
 
     def _flush_posted(self, client: Client, qpn: int, at_ns: int) -> None:
         """End every post in a CQE, also one that the core dropped together with its QP."""

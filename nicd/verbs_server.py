@@ -10,6 +10,7 @@ of the core's events to `deliver`.
 
 import asyncio
 import contextlib
+import errno
 import os
 import socket
 from collections.abc import Callable, Iterable
@@ -22,6 +23,10 @@ from nicd.verbs_requests import VerbsRequests
 PACKETS_PER_TURN_MAX = 64
 """How many packets to take from one application before others, and the data path, have a turn."""
 LISTEN_BACKLOG = 16
+FULL = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+"""The machine has no room for one more connection."""
+FULL_WALL_S = 1.0
+"""After that long the server tries again."""
 
 
 class VerbsServer:
@@ -62,7 +67,11 @@ class VerbsServer:
         os.chmod(self.path, 0o600)
         listener.listen(LISTEN_BACKLOG)
         self._listener = listener
-        self._loop.add_reader(listener.fileno(), self._accept)
+        self._listen()
+
+    def _listen(self) -> None:
+        if self._listener is not None and self._loop is not None:
+            self._loop.add_reader(self._listener.fileno(), self._accept)
 
     def close(self) -> None:
         """Stop listening, hang up on all applications, and remove the socket file."""
@@ -95,7 +104,11 @@ class VerbsServer:
         while True:
             try:
                 sock, _ = self._listener.accept()
-            except OSError:
+            except OSError as error:
+                if error.errno in FULL:
+                    # The listener stays readable: without a pause the daemon would do nothing else.
+                    self._loop.remove_reader(self._listener.fileno())
+                    self._loop.call_later(FULL_WALL_S, self._listen)
                 return
             sock.setblocking(False)
             client = Client(sock, self._limits)

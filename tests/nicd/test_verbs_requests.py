@@ -1,12 +1,18 @@
 """What applications may ask for: ownership, bounds, limits, and the cleaning up after them."""
 
+import fcntl
 import os
+import socket
 from pathlib import Path
 
 import pytest
 
+from nicd.core.commands import Command
+from nicd.core.events import CommandDone
 from nicd.verbs import AsyncDevice, VerbsError, Work
-from nicd.verbs_client import VerbsLimits
+from nicd.verbs_client import Client, VerbsLimits
+from nicd.verbs_codec import VERSION
+from nicd.verbs_requests import VerbsRequests
 from tests.support.loopback_nics import LoopbackNic
 from tests.support.verbs_bench import completions, connected, verbs_bench
 from tests.support.wait import eventually
@@ -111,6 +117,51 @@ async def test_limits_hold(tmp_path: Path) -> None:
         one.post([Work(qp.qpn, n, mr.region_id, mr.va, 1, 0, 0, None) for n in range(4)])
         details = {cqe.wr_id: cqe.detail async for cqe in completions(one, 4)}
         assert details[2] == details[3] == "2 posts are outstanding already"
+
+
+def opened(limits: VerbsLimits) -> tuple[VerbsRequests, Client, socket.socket, list[Command]]:
+    """An application at a NIC that takes commands and answers none, as while fabric time stands still."""
+    mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    commands: list[Command] = []
+    requests = VerbsRequests(commands.append, lambda client: None, "h000", 0, limits)
+    client = Client(mine, limits)
+    requests.message(client, 1, "open", {"version": VERSION}, [])
+    return requests, client, theirs, commands
+
+
+def test_requests_under_way_are_bounded_while_nothing_is_answered() -> None:
+    requests, client, theirs, commands = opened(VerbsLimits(requests_max=3, qps_max=100))
+    for number in range(2, 8):
+        requests.message(client, number, "create_qp", {}, [])
+    assert len(commands) == 3
+    assert b"3 requests are under way already" in client.unsent[-1]
+    requests.deliver([CommandDone(7, commands[0].token, None, {"qpn": 5})])  # type: ignore[attr-defined]
+    requests.message(client, 8, "create_qp", {}, [])
+    assert len(commands) == 4
+    theirs.close()
+    client.sock.close()
+
+
+def test_what_is_asked_for_counts_as_held() -> None:
+    requests, client, theirs, commands = opened(VerbsLimits(qps_max=2, regions_max=1))
+    for number in (2, 3, 4):
+        requests.message(client, number, "create_qp", {}, [])
+    assert b"may hold 2 QPs" in client.unsent[-1]
+    memory = os.memfd_create("region", os.MFD_ALLOW_SEALING)
+    os.ftruncate(memory, 4096)
+    fcntl.fcntl(memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
+    for number in (5, 6):
+        requests.message(client, number, "reg_mr", {"length": 4096, "va": 0}, [memory])
+    assert b"may hold 1 regions" in client.unsent[-1]
+    # Refused by the core: there is room for another.
+    requests.deliver([CommandDone(7, command.token, "no", {}) for command in commands])  # type: ignore[attr-defined]
+    for number, op, args in ((7, "create_qp", {}), (8, "reg_mr", {"length": 4096, "va": 0})):
+        requests.message(client, number, op, args, [memory])
+    assert len(commands) == 5
+    requests.deliver([CommandDone(8, commands[4].token, "no", {})])  # type: ignore[attr-defined]
+    os.close(memory)
+    theirs.close()
+    client.sock.close()
 
 
 def test_loopback_refuses_what_it_does_not_know() -> None:

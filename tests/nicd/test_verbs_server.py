@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import os
 import socket
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import msgpack
 import pytest
 
+from nicd import verbs_server
 from nicd.verbs import AsyncDevice, Endpoint, MemoryRegion, QueuePair, VerbsError
 from nicd.verbs_client import VerbsLimits
 from nicd.verbs_codec import MESSAGE_BYTES_MAX, pack, unpack
@@ -112,3 +114,34 @@ async def test_a_stale_socket_file_does_not_stop_a_new_daemon(tmp_path: Path) ->
     stale.close()
     async with verbs_bench(tmp_path, count=1), await AsyncDevice.open(str(tmp_path / "h000")) as one:
         assert one.info.nic_index == 0
+
+
+async def test_without_descriptors_left_the_daemon_waits_before_it_tries_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verbs_server, "FULL_WALL_S", 3600.0)
+    async with verbs_bench(tmp_path) as (_, servers):
+        listener = servers[0]._listener
+        assert listener is not None
+        tried: list[int] = []
+
+        class Full:
+            """The listener, in a process that has no descriptor left at its first try."""
+
+            fileno, close = listener.fileno, listener.close
+
+            def accept(self) -> tuple[socket.socket, Any]:
+                tried.append(0)
+                if len(tried) == 1:
+                    raise OSError(errno.EMFILE, "Too many open files")
+                return listener.accept()
+
+        monkeypatch.setattr(servers[0], "_listener", Full())
+        opening = asyncio.create_task(AsyncDevice.open(str(tmp_path / "h000")))
+        await eventually(lambda: bool(tried), 10)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert (len(tried), opening.done()) == (1, False), "the listener is readable still"
+        servers[0]._listen()
+        async with await opening as one:
+            await one.create_qp()
