@@ -30,6 +30,16 @@ class ConfigError(Exception):
         return type(self), (self.where, self.what, self.hint)
 
 
+def misfit(where: str, value: object, wanted: str) -> ConfigError:
+    """A value of a kind or a size that does not fit there. `wanted`: which would."""
+    if isinstance(value, bool):
+        # Nobody may have written `true`.
+        word, read = ("true", "yes and on") if value else ("false", "no and off")
+        hint = f"wanted: {wanted}; YAML reads {read} as {word}; put a text in quotes"
+        return ConfigError(where, f"is the truth value {word}", hint)
+    return ConfigError(where, f"{value!r} will not do", f"wanted: {wanted}")
+
+
 def _one_line(text: str) -> str:
     """The text with every sign that could move a cursor or end a line written out."""
     if text.isprintable():

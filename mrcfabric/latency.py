@@ -14,7 +14,7 @@ of the paper, and a link of 1 us is what all tables of this project were made wi
 from collections.abc import Mapping
 from typing import Final
 
-from mrcfabric.errors import ConfigError
+from mrcfabric.errors import ConfigError, misfit
 from mrcfabric.naming import Tier, shown
 
 LATENCY_NS_MAX: Final = 1_000_000
@@ -46,4 +46,4 @@ def check_latency(latency: Mapping[str, object]) -> None:
         if name not in NAMES:
             raise ConfigError(f"topology.latency.{shown(name)}", "no such latency", "one of " + ", ".join(NAMES))
         if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= LATENCY_NS_MAX:
-            raise ConfigError(f"topology.latency.{name}", f"{value!r} will not do", f"0 to {LATENCY_NS_MAX} ns")
+            raise misfit(f"topology.latency.{name}", value, f"0 to {LATENCY_NS_MAX} ns")

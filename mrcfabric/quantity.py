@@ -12,8 +12,25 @@ UNITS: dict[str, dict[str, int]] = {
     "ns": {"": 1, "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9},
     "bytes": {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30},
 }
+WRITTEN: dict[str, str] = {
+    "bps": ", or a rate, as 100G",
+    "ns": ", or a length, as 1us",
+    "bytes": ", or a size, as 4KiB",
+}
+"""How a figure may also be written, by the last word of its key."""
 QUANTITY = re.compile(r"([+-]?\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d{1,2})?)\s*([A-Za-z/]*)", re.ASCII)
 """A number as it may be written, and the unit behind it."""
+
+_ANOTHER_BASE = re.compile(r"[+-]?0[0-9_].*|.*:.*")
+PLAINLY = "write decimal digits without a leading 0 or a colon, or put a text in quotes"
+"""The hint where `another_base` finds something."""
+
+
+def another_base(text: str, value: object) -> str:
+    """What is wrong with a number that YAML 1.1 takes as octal (010) or as base 60 (1:30); empty: nothing is."""
+    if isinstance(value, int | float) and _ANOTHER_BASE.fullmatch(text):
+        return f"{text} is read as {value} by YAML"
+    return ""
 
 
 def quantity(key: str, value: object) -> Any:

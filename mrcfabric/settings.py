@@ -8,8 +8,9 @@ import difflib
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from mrcfabric.errors import ConfigError
+from mrcfabric.errors import ConfigError, misfit
 from mrcfabric.naming import shown
+from mrcfabric.quantity import WRITTEN
 
 T = TypeVar("T")
 
@@ -31,6 +32,18 @@ def settings_from(kind: type[T], raw: Mapping[str, Any], where: str, derived: Ma
         if isinstance(default, float) and type(value) is int:
             value = float(value)
         if type(value) is not type(default):
-            raise ConfigError(f"{where}.{key}", f"{value!r} will not do", f"as in {key}={default!r}")
+            raise misfit(f"{where}.{key}", value, _wanted(key, default))
         values[key] = value
     return kind(**values)
+
+
+def _wanted(key: str, default: object) -> str:
+    """What the value of this setting is, in the words of an operator."""
+    if isinstance(default, bool):
+        return "true or false"
+    if isinstance(default, str):
+        return f"a text, as {default!r}" if default else "a text"
+    if not isinstance(default, int | float):
+        return f"as in {key}={default!r}"
+    number = "a whole number" if isinstance(default, int) else "a number"
+    return number + WRITTEN.get(key.rpartition("_")[2], "")

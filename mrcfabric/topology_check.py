@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from mrcfabric.egress_config import LINK_DELAY_NS_MIN
-from mrcfabric.errors import ConfigError
+from mrcfabric.errors import ConfigError, misfit
 from mrcfabric.latency import check_latency
 from mrcfabric.naming import PLANES_MAX, USID_INDEX_MAX
+from mrcfabric.quantity import WRITTEN
 
 if TYPE_CHECKING:
     from mrcfabric.topology import Topology
@@ -24,8 +25,6 @@ MTU_CHOICES: Final = (256, 512, 1024, 2048, 4096)
 RATE_MIN_BPS: Final = 1_000_000
 RATE_MAX_BPS: Final = 1_600_000_000_000
 EVS_PER_QP_MAX: Final = 2048
-# How a figure may also be written, by the last word of its key: `mrcfabric.quantity` reads it.
-_WRITTEN: Final = {"bps": ", or a rate, as 100G", "ns": ", or a length, as 1us"}
 _FABRIC_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,31}", re.ASCII)
 
 
@@ -65,7 +64,7 @@ def check(topology: "Topology") -> None:
 def _whole(topology: "Topology", key: str, least: int, most: int) -> None:
     value = getattr(topology, key)
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        written = _WRITTEN.get(key.rpartition("_")[2], "")
+        written = WRITTEN.get(key.rpartition("_")[2], "")
         raise _wrong(key, value, f"a whole number from {least} to {most}{written}")
 
 
@@ -82,4 +81,4 @@ def _link_rate(topology: "Topology", link: object, rate_bps: object) -> None:
 
 
 def _wrong(key: str, value: object, wanted: str) -> ConfigError:
-    return ConfigError(f"topology.{key}", f"{value!r} will not do", f"wanted: {wanted}")
+    return misfit(f"topology.{key}", value, wanted)

@@ -30,7 +30,7 @@ import yaml
 from mrcfabric import bundles, latency
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import shown
-from mrcfabric.quantity import QUANTITY, UNITS, quantity
+from mrcfabric.quantity import PLAINLY, QUANTITY, UNITS, another_base, quantity
 from mrcfabric.topology import Topology
 from mrcfabric.topology_check import TABLES
 
@@ -333,6 +333,8 @@ def _leaf(loader: yaml.SafeLoader, path: str, key: str, node: yaml.Node) -> Any:
         raise ConfigError(_place(path, node), f"{shown(key)}: {shown(node.value)} cannot be read") from None
     if value is None:
         raise ConfigError(_place(path, node), f"{shown(key)} has no value")
+    if wrong := another_base(node.value, value):
+        raise ConfigError(_place(path, node), f"{shown(key)}: {wrong}", PLAINLY)
     return _value(key, value, node.value)
 
 
@@ -352,6 +354,8 @@ def _override(flag: str, base: dict[str, Any], places: dict[str, str], prefix: s
         value = text
     if value is None or isinstance(value, (list, dict)):
         raise ConfigError(where, "one value is wanted after the =")
+    if wrong := another_base(text, value):
+        raise ConfigError(where, wrong, PLAINLY)
     if dot:
         if base.get(table) == latency.WORD:
             _put_latency_beneath(base, places)

@@ -14,7 +14,7 @@ from typing import Final
 
 from mrcfabric.class_egress_config import ClassEgressConfig
 from mrcfabric.egress_config import OVERHEAD_BYTES, EgressConfig
-from mrcfabric.errors import ConfigError
+from mrcfabric.errors import ConfigError, misfit
 from mrcfabric.naming import adjacency_usid, shown
 from mrcfabric.rng import seed_of
 from mrcfabric.settings import settings_from
@@ -231,7 +231,7 @@ def _port_key(topology: Topology, key: str) -> tuple[str, int, str]:
 def _check_port_knob(topology: Topology, key: str, knob: str, value: Setting) -> None:
     if type(value) is not PORT_KNOBS[knob]:
         wanted = "true or false" if PORT_KNOBS[knob] is bool else "a whole number"
-        raise ConfigError(f"switch.{key}", f"{value!r} will not do", f"wanted: {wanted}")
+        raise misfit(f"switch.{key}", value, wanted)
     dscp = code_points(topology)
     if knob == "trim_dscp" and value not in (dscp.trimmed, dscp.trimmed_lasthop):
         raise ConfigError(

@@ -187,7 +187,10 @@ class Telling(logging.Filter):
         self._told_s, self._untold = now_s, 0
         if isinstance(wrong, HttpProcessingError | ConnectionError | asyncio.IncompleteReadError):
             said = " ".join(str(wrong).split())
-            record.msg, record.args = f"what is no request came in: {type(wrong).__name__}: {said[:80]}{more}", ()
+            record.msg, record.args = (
+                f"something that is no HTTP request came in: {type(wrong).__name__}: {said[:80]}{more}",
+                (),
+            )
             record.exc_info = None
         else:
             record.msg, record.args = f"{record.getMessage()}{more}", ()

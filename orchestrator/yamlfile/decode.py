@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import msgspec
 from msgspec import Meta, Struct
 
-from mrcfabric.errors import ConfigError
+from mrcfabric.errors import ConfigError, misfit
 from mrcfabric.naming import shown
 from orchestrator.yamlfile.document import Spot, nearest
 from orchestrator.yamlfile.spelling import WANTED
@@ -42,7 +42,7 @@ def by_kind(spot: Spot, data: Any, key: str, shapes: Mapping[str, type[Struct]],
     if kind is None:
         raise spot.wrong(f"does not say which {key}", "there are " + ", ".join(shapes))
     if isinstance(kind, bool):
-        raise (spot / key).wrong(*_truth_value(kind, f"a {what}"))
+        raise _misfit(spot / key, kind, f"a {what}")
     if not isinstance(kind, str) or kind not in shapes:
         raise (spot / key).wrong(f"no {what} is called {shown(str(kind))}", nearest(str(kind), shapes))
     return decode(spot, data, shapes[kind])
@@ -59,17 +59,18 @@ def _complaint(spot: Spot, data: Any, shape: Any, message: str) -> ConfigError:
     if found := _MISSING.search(message):
         return spot.wrong(f"{found[1]} is missing", f"{found[1]}: {wanted(_inside(shape, found[1]))}")
     if isinstance(value, bool):
-        return spot.wrong(*_truth_value(value, wanted(shape)))
+        return _misfit(spot, value, wanted(shape))
     if isinstance(value, dict | list):
-        return spot.wrong("will not do", f"wanted: {wanted(shape)}")
+        kind, words = "table" if isinstance(value, dict) else "list", wanted(shape)
+        # A table where a table is wanted has too few entries, or too many.
+        found = f"has {len(value)} entries" if f"a {kind}" in words else f"is a {kind}"
+        return spot.wrong(found, f"wanted: {words}")
     return spot.wrong(f"{shown(str(value))} will not do", f"wanted: {wanted(shape)}")
 
 
-def _truth_value(value: bool, wanted_words: str) -> tuple[str, str]:
-    """What is wrong with a truth value where something else belongs, and a hint: nobody may have written `true`."""
-    word = "true" if value else "false"
-    hint = f"YAML reads {'yes and on' if value else 'no and off'} as {word}; put a text in quotes"
-    return f"is the truth value {word}", f"wanted: {wanted_words}; {hint}"
+def _misfit(spot: Spot, value: object, wanted_words: str) -> ConfigError:
+    error = misfit("", value, wanted_words)
+    return spot.wrong(error.what, error.hint)
 
 
 def _choices(shape: Any) -> list[Any]:

@@ -14,6 +14,7 @@ import yaml
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import shown
+from mrcfabric.quantity import PLAINLY, another_base
 from mrcfabric.topology import Topology
 from mrcfabric.topology_file import text_of
 
@@ -178,6 +179,8 @@ def _scalar(loader: yaml.SafeLoader, spot: Spot, node: yaml.ScalarNode) -> Any:
         value = loader.construct_object(node)
     except ValueError:
         raise spot.wrong(f"{shown(node.value)} cannot be read") from None
+    if wrong := another_base(node.value, value):
+        raise spot.wrong(wrong, PLAINLY)
     return _sound(spot, value)
 
 

@@ -29,10 +29,12 @@ def test_raw_over_derived_over_defaults() -> None:
         ({"rto": 1}, r"nic\.rto: no such setting \(nearest is rto_ns\)"),
         ({"qqqqqq": 1}, r"there are rto_ns, share, trim, policy"),
         ({"rto_ns": 1.5}, r"nic\.rto_ns: 1\.5 will not do"),
-        ({"rto_ns": True}, r"nic\.rto_ns"),
-        ({"trim": 1}, r"nic\.trim"),
-        ({"share": "0.5"}, r"nic\.share"),
-        ({"policy": 3}, r"nic\.policy"),
+        ({"rto_ns": True}, r"nic\.rto_ns: is the truth value true \(wanted: .* as 1us; YAML reads yes and on as true"),
+        ({"rto_ns": "1h"}, r"nic\.rto_ns: '1h' will not do \(wanted: a whole number, or a length, as 1us\)"),
+        ({"trim": 1}, r"nic\.trim: 1 will not do \(wanted: true or false\)"),
+        ({"share": "0.5"}, r"nic\.share: '0.5' will not do \(wanted: a number\)"),
+        ({"policy": 3}, r"nic\.policy: 3 will not do \(wanted: a text, as 'fixed'\)"),
+        ({"policy": False}, r"nic\.policy: is the truth value false .*no and off"),
     ],
 )
 def test_complaints(raw: dict[str, Any], message: str) -> None:

@@ -70,7 +70,7 @@ async def test_what_is_no_request_is_answered_and_not_told(caplog: pytest.LogCap
         assert b" 200 OK" in await said(port, WELL)
     told = [record for record in caplog.records if record.levelno > logging.DEBUG]
     assert len(told) == 1, "one line in ten seconds"
-    assert told[0].getMessage().startswith("what is no request came in: ")
+    assert told[0].getMessage().startswith("something that is no HTTP request came in: ")
     assert told[0].exc_info is None
     assert len(told[0].getMessage()) < 200
 

@@ -36,7 +36,7 @@ def said(**keys: object) -> str:
         (
             {"selector": []},
             (
-                ".selector: will not do (wanted: a table of links, nodes, nic_ports, tier, plane, of, evs_of, hosts, "
+                ".selector: is a list (wanted: a table of links, nodes, nic_ports, tier, plane, of, evs_of, hosts, "
                 "labels)"
             ),
         ),

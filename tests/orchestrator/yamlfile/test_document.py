@@ -60,6 +60,7 @@ def test_a_spot_complains_where_it_stands() -> None:
         ("? [a]\n: 2", "a key must be one word"),
         ('"\\ud800": 2', "a key must be one word"),
         ("a:", "has no value"),
+        ("a: [1, 010]", "010 is read as 8 by YAML"),
         ("a: .nan", "is no finite number"),
         ("a: 99999999999999999999", "is too large a number"),
         ("a: !!python/object:os.system x", "means nothing here"),
@@ -106,6 +107,7 @@ def test_flags_of_the_fabric_are_kept_for_its_reader(tmp_path: Path) -> None:
         ("workload.7.steps=3", "no entry is called 7"),
         ("name=", "a value is wanted"),
         ("name=~", "has no value"),
+        ("workload.train.steps=1:30", "1:30 is read as 90 by YAML"),
     ],
 )
 def test_flags_that_lead_nowhere(tmp_path: Path, flag: str, what: str) -> None:

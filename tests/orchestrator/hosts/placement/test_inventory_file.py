@@ -51,8 +51,8 @@ MISTAKES = (
     ("hosts: {vm1: 10.0.0.1}\nruls: {}", "hosts.yaml:2: ruls: no such key here (nearest is rules)"),
     ("", "hosts.yaml: is empty (an inventory has at least hosts)"),
     ("rules: {}", "hosts.yaml: hosts is missing (hosts: a table (1 to 1024))"),
-    ("hosts: {}", "hosts.yaml:1: hosts: will not do (wanted: a table (1 to 1024))"),
-    ("hosts: [vm1, vm2]", "hosts.yaml:1: hosts: will not do (wanted: a table (1 to 1024))"),
+    ("hosts: {}", "hosts.yaml:1: hosts: has 0 entries (wanted: a table (1 to 1024))"),
+    ("hosts: [vm1, vm2]", "hosts.yaml:1: hosts: is a list (wanted: a table (1 to 1024))"),
     ("fabric: {planes: 2}\nhosts: {vm1: 10.0.0.1}", "hosts.yaml:1: fabric: no such key here (the topology is another"),
     (
         "hosts:\n  vm1: vm1.example",
