@@ -86,7 +86,8 @@ def carried_out(
     trace: bool = False,
     flag: str = "--report",
 ) -> Carried:
-    """Carry a run out, show it, and write its report to `folder`; `flag` is the command's for that folder.
+    """Carry a run out, show it, and write its report to `folder`; `flag` is the command's for that folder, and is
+    named where an earlier report is replaced; empty: that is not said.
 
     Raises ConfigError before anything has begun, CouldNotRunError for a run that could not take place, SystemExit for
     one that a signal ended before there was anything to report.
@@ -120,7 +121,7 @@ def _reported(
     data = report.build(plan, recording, verdict(plan.expectations, recording))
     folder = folder or default_path(plan.name)
     observer.ended(data)
-    if (folder / files.JSON_NAME).exists():
+    if flag and (folder / files.JSON_NAME).exists():
         typer.echo(f"the report of an earlier run in {folder} is replaced; {flag} DIR keeps both", err=True)
     try:
         with waiting("writing the report", terminal_only=True):

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import typer
+
 from mrcfabric import bundles
 from mrcfabric.errors import ConfigError
 
@@ -74,12 +76,14 @@ def carried_out(asked: Asked, observer: Callable[[], "RunObserver"]) -> tuple[di
     plans = plans_of(asked)
     folder = asked.folder or default_path(f"{plans[0].name}-systems")
     files.prepare(folder)
+    if (folder / JSON_NAME).exists():
+        typer.echo(f"the comparison of an earlier run in {folder} is replaced; -o DIR keeps both", err=True)
     runs: list[Ran] = []
     for plan, name in zip(plans, asked.systems, strict=True):
         own = folder / plan.topology.system
         about = _about(name)
         try:
-            done = scenario_run.carried_out(_backend(asked, plan, own), observer(), own, flag="-o")
+            done = scenario_run.carried_out(_backend(asked, plan, own), observer(), own, flag="")
         except scenario_run.CouldNotRunError as error:
             runs.append(systems.Ran(plan.topology.system, about, plan, why=error.why))
             continue

@@ -81,10 +81,11 @@ GET /api/stream                 a WebSocket. From the server, each one JSON obje
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
+from mrcfabric.naming import parse_name, shown
 from mrcfabric.topology import Topology
 from nicd.core.ev_state import EV_STATES
 from orchestrator.faults.kinds import KINDS
@@ -139,12 +140,16 @@ def watched(text: str) -> list[tuple[str, int]]:
         raise ValueError(f"not understood: {wrong}") from None
     if len(asked) > WATCHED_MAX:
         raise ValueError(f"{len(asked)} QPs are more than the {WATCHED_MAX} that can be watched at once")
+    for one in asked:
+        found = parse_name(one.nic)
+        if found is None or found.tier != "nic":
+            raise ValueError(f"{shown(one.nic)} is no NIC")
     return [(one.nic, one.qpn) for one in asked]
 
 
 class _Watch(msgspec.Struct):
     nic: str
-    qpn: int
+    qpn: Annotated[int, msgspec.Meta(ge=0, lt=1 << 24)]
 
 
 class _Asked(msgspec.Struct, forbid_unknown_fields=True):

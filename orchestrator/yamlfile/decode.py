@@ -63,8 +63,8 @@ def _complaint(spot: Spot, data: Any, shape: Any, message: str) -> ConfigError:
     if isinstance(value, dict | list):
         kind, words = "table" if isinstance(value, dict) else "list", wanted(shape)
         # A table where a table is wanted has too few entries, or too many.
-        found = f"has {len(value)} entries" if f"a {kind}" in words else f"is a {kind}"
-        return spot.wrong(found, f"wanted: {words}")
+        what = f"has {len(value)} entries" if f"a {kind}" in words else f"is a {kind}"
+        return spot.wrong(what, f"wanted: {words}")
     return spot.wrong(f"{shown(str(value))} will not do", f"wanted: {wanted(shape)}")
 
 

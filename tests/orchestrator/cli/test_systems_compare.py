@@ -68,6 +68,13 @@ def test_variants_of_mrc_beside_each_other(folder: Path) -> None:
     assert share["single"] < 0.8 * share["mrc"]
 
 
+def test_that_an_earlier_comparison_is_replaced_is_said_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    carried_out(asked(folder, "mrc", "oblivious.yaml"), Ears)
+    assert "replaced" not in capsys.readouterr().err
+    carried_out(asked(folder, "mrc", "single.yaml"), Ears)
+    assert capsys.readouterr().err.count("replaced") == 1
+
+
 def test_the_work_the_seed_and_the_faults_are_the_same_on_all(folder: Path) -> None:
     plans = plans_of(asked(folder, "mrc", "single.yaml", seed="two", settings=("workload.perm.messages=3",)))
     one, other = plans

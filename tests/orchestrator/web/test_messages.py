@@ -55,11 +55,27 @@ DEEP = '{"x":' + "[" * 100_000
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"watch": 3}', '{"watch": [{"nic": "h0"}]}', '{"watch":[],"x":1}', DEEP]
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"watch": 3}',
+        '{"watch": [{"nic": "h0"}]}',
+        '{"watch":[],"x":1}',
+        DEEP,
+        f'{{"watch": [{{"nic": "h000", "qpn": {1 << 24}}}]}}',
+    ],
 )
 def test_what_is_no_watch_is_refused_in_words(text: str) -> None:
     with pytest.raises(ValueError, match="not understood"):
         messages.watched(text)
+
+
+@pytest.mark.parametrize("node", ["p0-t0-0", "zzz", ""])
+def test_only_nics_have_qps_to_watch(node: str) -> None:
+    with pytest.raises(ValueError, match="is no NIC"):
+        messages.watched(json.dumps({"watch": [{"nic": node, "qpn": 5}]}))
 
 
 def test_too_many_watches_are_refused() -> None:
