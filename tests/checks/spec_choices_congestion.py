@@ -23,9 +23,12 @@ CONGESTION = (
         "A plane whose round trips are longer than the topology says",
         DEVIATION,
         "The base RTT of its context follows upwards, too, where another plane to the same destination is shorter and "
-        "nothing is marked or trimmed: else its largest window is for a part of its rate. At three base RTTs more, "
-        "without a mark on four round trips, it follows though others are marked, and the window begins with a "
-        "product. The proportional increase is as much greater as the round trip is longer.",
+        "nothing is marked or trimmed: else its largest window is for a part of its rate. At two base RTTs more, "
+        "without a mark on four round trips and none between before, it follows though others are marked; at three "
+        "the window begins with a product. It grows by so much within a round trip, step by step; if it more than "
+        "doubles, up to what the fastest other plane has or half of it, and further only when nothing was marked "
+        "(`nicd/core/congestion/paced_growth.py`). The proportional increase is as much greater as the round trip is "
+        "longer.",
         _of(NIC, "base_rtt_compared"),
     ),
     Choice(

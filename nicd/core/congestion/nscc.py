@@ -334,35 +334,41 @@ class Nscc(CongestionWindow):
             self._measure(base_ns)
             self.cwnd_bytes = min(self.cwnd_bytes, self.cwnd_bytes_max)
 
-    def on_longer(self, extra_ns: int) -> None:
+    def on_longer(self, extra_ns: int) -> int:
         """A deliberate difference: the base RTT also follows a longer path, as comparison with other planes shows."""
-        if extra_ns != self._extra_ns:
-            before_ns = self._reference_ns
-            self._extra_ns = extra_ns
-            self._measure(self._base_ns)
-            longer_ns = self._reference_ns - before_ns
-            # Packets were late by the length alone: give back what was cut while it was taken for a queue.
-            cut_from = self._before_late if longer_ns >= self._limits.target_ns >> 1 else 0
-            # Keep the rate over the longer path: it needs more in flight there.
-            scaled = max(self.cwnd_bytes, cut_from) * self._reference_ns // before_ns
-            if longer_ns >= _NEW_RTTS * self._base_ns:
-                scaled = max(scaled, self._setup.bdp_bytes(self._reference_ns))
-                self._qa_end_ns = -1
-            self.cwnd_bytes = max(min(scaled, self.cwnd_bytes_max), self._floor)
-            self._before_late = 0
+        if extra_ns == self._extra_ns:
+            return 0
+        before_ns, self._extra_ns = self._reference_ns, extra_ns
+        self._measure(self._base_ns)
+        longer_ns = self._reference_ns - before_ns
+        # Packets were late by the length alone: give back what was cut while it was taken for a queue.
+        cut_from = self._before_late if longer_ns >= self._limits.target_ns >> 1 else 0
+        # Keep the rate over the longer path: it needs more in flight there.
+        scaled = max(self.cwnd_bytes, cut_from) * self._reference_ns // before_ns
+        self._before_late = 0
+        if longer_ns >= _NEW_RTTS * self._base_ns:
+            scaled = max(scaled, self._setup.bdp_bytes(self._reference_ns))
+        grows = max(0, scaled - self.cwnd_bytes)
+        self.cwnd_bytes = max(min(self.cwnd_bytes, scaled, self.cwnd_bytes_max), self._floor)
+        return grows
 
-    def on_uneven(self, mean_ns: int) -> None:
+    def on_uneven(self, mean_ns: int) -> int:
         """A deliberate difference: packets on longer paths stay in flight longer: the same rate needs more of them."""
         self._uneven_ns = mean_ns
         self._measure(self._base_ns)
+        grows = 0
         # Once for each length, as one may seem longer and shorter in turn; to what is little more it grows by itself.
         if mean_ns - self._scaled_ns >= self._limits.target_ns >> 1:
             base_ns, before_ns, self._scaled_ns = self._reference_ns, self._scaled_ns, mean_ns
-            self.cwnd_bytes = self.cwnd_bytes * (base_ns + mean_ns) // (base_ns + before_ns)
+            grows = self.cwnd_bytes * (mean_ns - before_ns) // (base_ns + before_ns)
             if mean_ns - before_ns >= _NEW_RTTS * base_ns:
-                self.cwnd_bytes = max(self.cwnd_bytes, self._setup.bdp_bytes(base_ns + mean_ns))
-            self._qa_end_ns = -1  # the span under way counts what arrives of the smaller window
+                grows = max(grows, self._setup.bdp_bytes(base_ns + mean_ns) - self.cwnd_bytes)
         self.cwnd_bytes = min(self.cwnd_bytes, self.cwnd_bytes_max)
+        return grows
+
+    def grow(self, size: int) -> None:
+        self.cwnd_bytes = min(self.cwnd_bytes + size, self.cwnd_bytes_max)
+        self._qa_end_ns = -1  # the span under way counts what arrives of the smaller window
 
     def _measure(self, base_ns: int) -> None:
         """What belongs to this context and follows from its base RTT."""

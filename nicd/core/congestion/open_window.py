@@ -29,10 +29,15 @@ class OpenWindow(CongestionWindow):
     def on_base_rtt(self, now: Instant, rtt_ns: int) -> None:
         """As above."""
 
-    def on_longer(self, extra_ns: int) -> None:
+    def on_longer(self, extra_ns: int) -> int:
         """As above."""
+        return 0
 
-    def on_uneven(self, mean_ns: int) -> None:
+    def on_uneven(self, mean_ns: int) -> int:
+        """As above."""
+        return 0
+
+    def grow(self, size: int) -> None:
         """As above."""
 
     def on_trim(self, now: Instant, size: int, last_hop: bool = True) -> None:

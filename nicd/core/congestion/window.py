@@ -56,12 +56,22 @@ class CongestionWindow:
         """A full packet's round trip was shorter than `base_rtt_ns`."""
         raise NotImplementedError
 
-    def on_longer(self, extra_ns: int) -> None:
-        """Without any queue a round trip of this context takes so much longer than one of another plane."""
+    def on_longer(self, extra_ns: int) -> int:
+        """Without any queue a round trip of this context takes so much longer than one of another plane.
+
+        Returns by how many bytes the window is to grow: `paced_growth` calls `grow`.
+        """
         raise NotImplementedError
 
-    def on_uneven(self, mean_ns: int) -> None:
-        """On average paths are longer by `mean_ns` than the shortest one, against which delays are measured."""
+    def on_uneven(self, mean_ns: int) -> int:
+        """On average paths are longer by `mean_ns` than the shortest one, against which delays are measured.
+
+        Returns what `on_longer` does.
+        """
+        raise NotImplementedError
+
+    def grow(self, size: int) -> None:
+        """Grow by so many bytes, a part of what `on_longer` or `on_uneven` has asked for."""
         raise NotImplementedError
 
     def on_trim(self, now: Instant, size: int, last_hop: bool = True) -> None:
@@ -158,11 +168,16 @@ class FixedWindow(CongestionWindow):
     def on_base_rtt(self, now: Instant, rtt_ns: int) -> None:
         """A fixed window does not ask how long a round trip is."""
 
-    def on_longer(self, extra_ns: int) -> None:
+    def on_longer(self, extra_ns: int) -> int:
         """A fixed window does not ask how much longer a plane is, either."""
+        return 0
 
-    def on_uneven(self, mean_ns: int) -> None:
+    def on_uneven(self, mean_ns: int) -> int:
         """Nor how much longer some of its paths are."""
+        return 0
+
+    def grow(self, size: int) -> None:
+        """It has not asked."""
 
     def on_trim(self, now: Instant, size: int, last_hop: bool = True) -> None:
         # MRC 1.0 4: a trim takes the packet's size off the window, one MTU stays.

@@ -53,7 +53,7 @@ class InflightTable:
         """Heap of transmissions on longer paths that others have overtaken, by when they left plus their path's lag."""
         self._patience = Patience(settings, windows.back.longest_ns)
         self._path_order = PathOrder(settings.reorder_path_packets, records.way, settings.path_forget_ns)
-        self._late = LateArrivals(settings.base_rtt_ns, records, self._patience, self._path_order)
+        self._late = LateArrivals(settings.base_rtt_ns, records, self._patience, self._path_order, windows)
         self._shown = (0, 0)
         """The acknowledgement that was taken last shows of all PSNs from the first to below the second what arrived."""
         self._base_ns = settings.base_rtt_ns

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from mrcfabric.units import Instant
+from nicd.core.congestion.plane_windows import PlaneWindows
 from nicd.core.mrc.path_order import PathOrder
 from nicd.core.mrc.path_records import PathRecords
 from nicd.core.mrc.patience import Patience
@@ -28,11 +29,14 @@ ORIGINALS_MAX: Final = 1024
 class LateArrivals:
     """The late packets of one QP."""
 
-    __slots__ = ("_arrived", "_base_ns", "_doubtful", "_originals", "_path_order", "_patience", "_records")
+    __slots__ = ("_arrived", "_base_ns", "_doubtful", "_originals", "_path_order", "_patience", "_records", "_windows")
 
-    def __init__(self, base_rtt_ns: int, records: PathRecords, patience: Patience, path_order: PathOrder) -> None:
+    def __init__(
+        self, base_rtt_ns: int, records: PathRecords, patience: Patience, path_order: PathOrder, windows: PlaneWindows
+    ) -> None:
         self._base_ns = base_rtt_ns
         self._records = records
+        self._windows = windows
         self._patience = patience
         self._path_order = path_order
         self._originals: dict[int, Sent] = {}
@@ -102,6 +106,7 @@ class LateArrivals:
             self._arrived.append(sent)
         else:
             self._longer(now, sent, now - sent.sent_ns)
+            self._windows.came_late(now, sent.plane, now - sent.sent_ns)
 
     def _longer(self, now: Instant, sent: Sent, took_ns: int) -> None:
         """Its path takes so long a time."""

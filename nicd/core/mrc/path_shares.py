@@ -96,7 +96,7 @@ class PathShares:
         self._span_end_ns: Instant = 0
         self._mean_ns = 0
         """The mean of these lengths over all paths."""
-        self.on_uneven: Callable[[int, int], None] = lambda mean_ns, longest_ns: None
+        self.on_uneven: Callable[[Instant, int, int], None] = lambda now, mean_ns, longest_ns: None
         """Is told this mean when it changes, and the longest of them."""
         self._changed_ns: dict[int, Instant] = {}
         """When each path last got fewer turns: packets that left before say nothing about its share now."""
@@ -123,7 +123,7 @@ class PathShares:
         path = self._path[card]
         if now >= self._span_end_ns:
             self._span_end_ns = now + _SPAN_MARGINS * self._margin_ns
-            self._compare()
+            self._compare(now)
         left_ns = now - rtt_ns
         rtt_ns = max(0, rtt_ns - self._own_ns.get(path, 0))
         average = self._rtt_ns.get(path, rtt_ns)
@@ -159,7 +159,7 @@ class PathShares:
         heard, changed = self._heard_ns, self._changed_ns
         return [path for path in self.thinned if max(heard.get(path, 0), changed.get(path, 0)) <= since_ns]
 
-    def _compare(self) -> None:
+    def _compare(self, now: Instant) -> None:
         """A span has ended: see which paths are longer than the shortest one, and by how much all are on average."""
         lags_of = self._records.lags_of
         used = {self._path[card]: card for card in self._cards}
@@ -188,7 +188,7 @@ class PathShares:
         mean_ns = sum([own.get(path, 0) for path in used]) // max(1, len(used))
         if mean_ns != self._mean_ns:
             self._mean_ns = mean_ns
-            self.on_uneven(mean_ns, max(own.values(), default=0))
+            self.on_uneven(now, mean_ns, max(own.values(), default=0))
 
     def trimmed(self, now: Instant, card: int, sent_ns: Instant) -> None:
         """A packet on this EV, which left at `sent_ns`, was trimmed inside the fabric."""

@@ -64,9 +64,9 @@ class TestALongerPlane:
         for now in range(0, 200_000, 25_000):
             late(made, now, 12_000)
         assert made.cwnd_bytes < MOST // 2
-        made.on_longer(12_000)
+        made.grow(made.on_longer(12_000))
         assert made.cwnd_bytes == made.cwnd_bytes_max == 2 * MOST
-        made.on_longer(0)
+        made.grow(made.on_longer(0))
         assert made.cwnd_bytes == MOST
 
     def test_what_was_trimmed_or_marked_meanwhile_met_a_queue(self) -> None:
@@ -81,12 +81,12 @@ class TestALongerPlane:
             else:
                 made.on_trim(2_000_000, MTU)
             cut = made.cwnd_bytes
-            made.on_longer(12_000)
+            made.grow(made.on_longer(12_000))
             assert made.cwnd_bytes == 2 * cut
 
     def test_what_it_takes_is_no_delay_of_a_queue(self) -> None:
         made = window(delay_avg_samples=1)
-        made.on_longer(36_000)
+        made.grow(made.on_longer(36_000))
         # A trim counts as a base RTT of delay, a late packet without a mark as a quarter of one: of the network's.
         made.on_trim(10, MTU)
         assert made.average_delay_ns == 12_000
@@ -100,24 +100,24 @@ class TestALongerPlane:
         late(made, 200_000, 3_000)
         cut = made.cwnd_bytes
         assert cut < MOST
-        made.on_longer(6_000)
+        made.grow(made.on_longer(6_000))
         assert made.cwnd_bytes == cut * 3 // 2
 
     def test_paths_of_different_length_take_a_larger_window_and_change_no_delay(self) -> None:
         made = window(cwnd=0, delay_avg_samples=1)
-        made.on_uneven(6_000)
+        made.grow(made.on_uneven(6_000))
         assert made.cwnd_bytes_max == MOST * 3 // 2
         assert made.cwnd_bytes == made.cwnd_bytes_max, "the same rate needs more in flight"
         late(made, 20, 7_000)
         assert made.average_delay_ns == 7_000
-        made.on_uneven(0)
+        made.grow(made.on_uneven(0))
         assert made.cwnd_bytes == made.cwnd_bytes_max == MOST
 
     def test_a_window_grows_faster_on_longer_paths(self) -> None:
         grown = {}
         for uneven_ns in (0, 5_999, 6_000, 24_000):
             made = window(cwnd=50_000, delay_avg_samples=1, eta_bytes=1)
-            made.on_uneven(uneven_ns)
+            made.grow(made.on_uneven(uneven_ns))
             before = made.cwnd_bytes
             for now in range(13_000, 100_000, 13_000):
                 made.on_sack(now, before // 8, False, 12_000 + 4_500, 0)
@@ -131,7 +131,7 @@ class TestALongerPlane:
         grown = {}
         for extra_ns in (0, 24_000):
             made = window(cwnd=50_000, delay_avg_samples=1, eta_bytes=1)
-            made.on_longer(extra_ns)
+            made.grow(made.on_longer(extra_ns))
             before = made.cwnd_bytes
             for now in range(13_000, 100_000, 13_000):
                 made.on_sack(now, before // 8, False, 12_000 + extra_ns + 4_500, 0)
@@ -144,7 +144,7 @@ class TestALongerPlane:
         cuts = []
         for uneven_ns in (0, 36_000):
             made = window(cwnd=0, delay_avg_samples=1, late_is_congestion=True)
-            made.on_uneven(uneven_ns)
+            made.grow(made.on_uneven(uneven_ns))
             sizes = []
             for now in range(100_000, 200_000, 1_000):
                 late(made, now, 12_000, 0, marked)
@@ -152,22 +152,34 @@ class TestALongerPlane:
             cuts.append(sum(after < before for before, after in pairwise(sizes)))
         assert cuts[0] > 2 * cuts[1] > 0
 
-    def test_a_plane_that_no_queue_explains_begins_with_its_product(self) -> None:
+    def test_a_plane_that_no_queue_explains_asks_for_its_product(self) -> None:
         """What was cut before was cut for packets that were under way."""
-        for extra_ns, product in ((35_999, 0), (36_000, 600_000)):
+        for extra_ns, product in ((35_999, 4_096 * 47_999 // 12_000), (36_000, 600_000)):
             made = window(cwnd=4_096)
-            made.on_longer(extra_ns)
-            assert made.cwnd_bytes == (product or 4_096 * 47_999 // 12_000)
-            made.on_longer(extra_ns)
-            assert made.cwnd_bytes == (product or 4_096 * 47_999 // 12_000), "once"
+            assert (made.on_longer(extra_ns), made.cwnd_bytes) == (product - 4_096, 4_096)
+        assert made.on_longer(36_000) == 0, "once"
+        made.grow(10_000)
+        assert made.cwnd_bytes == 14_096
+        made.grow(10_000_000)
+        assert made.cwnd_bytes == made.cwnd_bytes_max
+
+    def test_what_arrives_while_a_window_grows_is_no_sign_that_most_of_it_was_lost(self) -> None:
+        for grows, adapts in ((False, 1), (True, 0)):
+            made = window(cwnd=0)
+            late(made, 10, 0)
+            made.on_trim(20, MTU)
+            if grows:
+                made.grow(1)
+            late(made, 10 + 12_000 + 9_000 + 1, 0)
+            assert made.quick_adapts == adapts
 
     def test_on_paths_that_no_queue_explains_a_window_begins_with_a_product(self) -> None:
         for uneven_ns, product in ((35_999, 0), (36_000, 600_000)):
             made = window(cwnd=4_096)
-            made.on_uneven(uneven_ns)
+            made.grow(made.on_uneven(uneven_ns))
             assert made.cwnd_bytes == (product or 4_096 * 47_999 // 12_000)
         made = window(cwnd=0)
-        made.on_uneven(36_000)
+        made.grow(made.on_uneven(36_000))
         assert made.cwnd_bytes == made.cwnd_bytes_max, "what is larger stays"
 
     def test_quick_adapt_looks_back_over_the_round_trip_of_these_paths(self) -> None:
@@ -175,7 +187,7 @@ class TestALongerPlane:
         adapted = []
         for uneven_ns in (0, 36_000):
             made = window(cwnd=0)
-            made.on_uneven(uneven_ns)
+            made.grow(made.on_uneven(uneven_ns))
             made.inflight_bytes = made.cwnd_bytes
             late(made, 10, 0)
             made.on_trim(20, MTU)

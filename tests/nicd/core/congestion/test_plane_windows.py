@@ -174,7 +174,7 @@ def test_paths_of_different_length_concern_the_plane_that_has_them() -> None:
     alone, shared = windows(), windows(congestion_scope="destination")
     before = [made.contexts[0].record()["cwnd_bytes_max"] for made in (alone, shared)]
     for made in (alone, shared):
-        made.on_uneven(1, BASE, 2 * BASE)
+        made.on_uneven(1, 0, BASE, 2 * BASE)
     assert [context.record()["cwnd_bytes_max"] for context in alone.contexts] == [before[0], 2 * before[0]]
     # Where one window serves all planes, it would go to the one whose packets are in flight longest.
     assert shared.contexts[0].record()["cwnd_bytes_max"] == before[1]
@@ -206,6 +206,60 @@ def test_what_takes_two_base_rtts_more_without_a_mark_is_a_longer_way_though_oth
                 is_marked = number >= clear
                 made.on_sack(now, 1, is_marked, BASE + longer_ns + is_marked * BASE, 0)
         assert bases(made) == [BASE, BASE + longer_ns if is_long else BASE]
+
+
+def test_round_trips_of_a_queue_have_had_every_length_between_and_those_of_a_longer_way_jump() -> None:
+    for between, is_long in (((1,), True), ((1, 3, 4, 6), True), ((1, 3, 4, 5, 6), False)):
+        made = windows()
+        for number in range(20):
+            made.on_sack(100 * BASE + number, 0, False, BASE, 0)
+            made.on_sack(100 * BASE + number, 1, False, BASE * between[number % len(between)], 0)
+        spans(made, 2, (BASE, 7 * BASE), first=2)
+        assert made.contexts[1].record()["base_rtt_ns"] == BASE + is_long * 6 * BASE
+    # A queue that has drained is forgotten.
+    spans(made, 2, (BASE, BASE), first=4)
+    spans(made, 2, (BASE, 7 * BASE), first=6)
+    assert bases(made) == [BASE, 7 * BASE]
+
+
+def test_what_a_queue_adds_to_the_shortest_plane_makes_no_other_one_shorter() -> None:
+    made = windows()
+    spans(made, 3, (BASE, 7 * BASE))
+    for rtt_ns in (3, 4, 5, 6):
+        made.on_sack(350 * BASE, 0, True, rtt_ns * BASE, 0)
+    spans(made, 3, (6 * BASE, 7 * BASE), first=4)
+    assert bases(made)[1] == 7 * BASE
+
+
+def test_a_longer_plane_is_measured_by_the_base_rtt_where_the_shortest_has_a_lower_rate() -> None:
+    made = windows()
+    spans(made, 3, (2 * BASE, 7 * BASE))
+    assert bases(made)[1] == 7 * BASE
+
+
+def test_packets_that_come_late_tell_how_long_a_plane_is() -> None:
+    for compared, is_long in ((True, True), (False, False)):
+        made = windows(base_rtt_compared=compared)
+        for number in range(4):
+            made.on_sack(number, 0, False, BASE, 0)
+            made.came_late(number, 1, 7 * BASE)
+        made.on_sack(100 * BASE, 0, False, BASE, 0)
+        assert bases(made) == [BASE, BASE + is_long * 6 * BASE]
+
+
+def test_a_window_of_a_longer_plane_grows_within_a_round_trip() -> None:
+    timers = Timers()
+    made = PlaneWindows(
+        NicSettings(base_rtt_ns=BASE, cwnd_bytes=8 * PACKET), (100 * GIGA,) * 2, NicStats(), timers=timers
+    )
+    spans(made, 2, (BASE, 9 * BASE))
+    before, begun = made.contexts[1].cwnd_bytes, timers.next_ns()
+    assert before < 16 * PACKET
+    half = 9 * BASE * 100 // 8 // 2
+    while timers.next_ns() < begun + 9 * BASE:
+        timers.fire(timers.next_ns())
+    assert half - PACKET <= made.contexts[1].cwnd_bytes <= half + PACKET
+    assert not made.open >> 1 & 1 or made.contexts[1].inflight_bytes + PACKET <= made.contexts[1].cwnd_bytes
 
 
 def test_what_was_last_heard_of_a_crowded_plane_holds_the_longer_the_smaller_its_window_is() -> None:
@@ -264,3 +318,10 @@ def test_where_it_is_not_wanted_whole_packets_leave_alone(knobs: dict[str, Any])
     made.left(0, 0, PACKET)
     run(timers, 10 * BASE)
     assert not made.open
+
+
+@pytest.mark.parametrize("rtt_ns", [-(1 << 40), -1, 0, 1 << 60])
+def test_no_round_trip_is_too_strange(rtt_ns: int) -> None:
+    made = windows()
+    spans(made, 4, (BASE, rtt_ns))
+    assert all(context.cwnd_bytes > 0 for context in made.contexts)

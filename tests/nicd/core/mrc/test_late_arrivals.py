@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from nicd.core.commands import PostWrite
+from nicd.core.congestion.plane_windows import PlaneWindows
 from nicd.core.memory import Region
 from nicd.core.message import Message
 from nicd.core.mrc.late_arrivals import ORIGINALS_MAX, LateArrivals
@@ -14,6 +15,7 @@ from nicd.core.mrc.patience import Patience
 from nicd.core.mrc.sack import RCVD_MASK
 from nicd.core.mrc.sent import Sent
 from nicd.core.settings import NicSettings
+from nicd.core.stats import NicStats
 
 REGION = Region(1, 2, 0, memoryview(bytearray(16)))
 MESSAGE = Message(PostWrite(0, 1, 1, 1, 0, 16, 0, 2), REGION, REGION.view, 0, 0)
@@ -30,7 +32,8 @@ class Bench:
         self.records = PathRecords([0, 0], [0, 1], 10)
         self.patience = Patience(NicSettings(base_rtt_ns=10, reorder_ns=50, rto_ns=80))
         self.order = PathOrder(3, self.records.way, 1000)
-        self.late = LateArrivals(10, self.records, self.patience, self.order)
+        self.windows = PlaneWindows(NicSettings(base_rtt_ns=10), (10**11, 10**11), NicStats())
+        self.late = LateArrivals(10, self.records, self.patience, self.order, self.windows)
 
     def taken(self) -> list[Any]:
         return [(sent.psn, sent.ev, sent.sent_ns) for sent in self.late.taken()]

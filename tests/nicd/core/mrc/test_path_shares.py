@@ -248,7 +248,7 @@ class TestLongerPaths:
         records = PathRecords([0] * len(PATHS), PATHS, BASE)
         shares = PathShares(PATHS, MARGIN, records, list(range(len(PATHS))))
         self.told: list[tuple[int, int]] = []
-        shares.on_uneven = lambda *told: self.told.append(told)
+        shares.on_uneven = lambda now, *told: self.told.append(told)
         for card in lags:
             rtt_ns = FREE + longer_ns * (card in longer)
             self.measured(records, card, rtt_ns, news if card else first_news)
@@ -321,7 +321,7 @@ class TestLongerPaths:
         records = PathRecords([0] * len(PATHS), PATHS, BASE)
         told: list[tuple[int, int]] = []
         shares = PathShares(PATHS, MARGIN, records, list(range(len(PATHS))))
-        shares.on_uneven = lambda *heard: told.append(heard)
+        shares.on_uneven = lambda now, *heard: told.append(heard)
         queue_ns = 8 * MARGIN
         for turn in range(100):
             now = turn * FREE
