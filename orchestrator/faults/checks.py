@@ -10,7 +10,7 @@ from typing import Final
 from mrcfabric.brake import SHARE_PPM_MIN, SPELLS_MAX
 from mrcfabric.control_cut import WINDOWS_MAX as CUTS_MAX
 from mrcfabric.egress_config import OVERHEAD_BYTES
-from mrcfabric.errors import ConfigError
+from mrcfabric.errors import ConfigError, misfit
 from mrcfabric.impairment import BURST_PACKETS_MAX, DELAY_NS_MAX, RATE_BPS_MAX
 from mrcfabric.impairment_bounds import BLACK_HOLES_MAX
 from mrcfabric.naming import shown
@@ -149,8 +149,8 @@ def _checked(topology: Topology, kind: str, name: str, value: Figure) -> Figure:
         return topology.own_usid(value)
     least, most = _BOUNDS[name]
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        hint = f"{least}..{most}" + (" or the name of a switch" if name == "usid" else "")
-        raise ConfigError(where, f"{shown(str(value))} will not do", hint)
+        wanted = f"{least} to {most}" + (" or the name of a switch" if name == "usid" else "")
+        raise misfit(where, value, wanted)
     return value
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias, get_args
 
-from mrcfabric.errors import ConfigError
+from mrcfabric.errors import ConfigError, misfit
 from mrcfabric.naming import nic_name, shown
 from mrcfabric.rng import Rng
 from mrcfabric.topology import Topology
@@ -366,7 +366,10 @@ def _field(key: str, value: Any) -> Any:
     if key == "plane":
         items = value if isinstance(value, list | tuple) else [value]
         if not items or not all(isinstance(item, int) and not isinstance(item, bool) and item >= 0 for item in items):
-            raise ConfigError(where, f"{value!r} will not do", "a number or a list of numbers")
+            wrong = next(
+                (item for item in items if isinstance(item, bool) or not isinstance(item, int) or item < 0), value
+            )
+            raise misfit(where, wrong, "a number or a list of numbers")
         return tuple(items)
     if key in ("links", "nodes", "nic_ports", "of", "hosts", "labels"):
         items = [value] if isinstance(value, str) else value

@@ -110,7 +110,7 @@ class FaultTable:
         if len(self._entries) >= FAULTS_MAX and not seen_ns:
             raise RefusedError(f"{FAULTS_MAX} faults are not over yet; heal some first")
         if fault.start_ns <= now_ns and not seen_ns:
-            raise RefusedError(f"{fault.start_ns} ns has passed: the fabric has reached {now_ns} ns")
+            raise RefusedError(_passed(fault.start_ns, now_ns))
         entry = _Entry(fault, self._effects(fault), seen_ns, next(self._numbers))
         self._entries[entry.number] = self._named[fault.id] = entry
         for spot in entry.spots():
@@ -128,7 +128,7 @@ class FaultTable:
         passed.
         """
         if at_ns <= now_ns:
-            raise RefusedError(f"{at_ns} ns has passed: the fabric has reached {now_ns} ns")
+            raise RefusedError(_passed(at_ns, now_ns))
         self.forget(now_ns)
         entry = self._named.get(fault_id)
         if entry is None or entry.fault.end_ns <= now_ns:
@@ -380,3 +380,7 @@ class FaultTable:
 
 def _start_ns(window: Window) -> Instant:
     return window.start_ns
+
+
+def _passed(at_ns: Instant, now_ns: Instant) -> str:
+    return f"{at_ns:,} ns has passed: the fabric has reached {now_ns:,} ns (without an instant: as soon as possible)"

@@ -18,9 +18,8 @@ def page() -> Iterator[ClockPage]:
     one.close()
 
 
-def test_methods_and_properties_of_cores_are_not_set(page: ClockPage) -> None:
+def test_methods_of_cores_are_not_set(page: ClockPage) -> None:
     assert changes_a_core(page, "fabric_front")
-    assert changes_a_core(page, "limit")
     assert changes_a_core(ClockPage, "fabric_front")
 
 

@@ -41,6 +41,6 @@ async def test_the_experiment_completes_and_leaves_no_fault(tmp_path: Path) -> N
     assert process.returncode == 0, output.decode()
     told = json.loads(journal.read_text())
     assert (told["status"], told["deviated"]) == ("completed", False)
-    assert [step["status"] for step in told["run"]] == ["succeeded"] * 6
+    assert [step["status"] for step in told["run"]] == ["succeeded"] * 7
     [broken] = [step["output"] for step in told["run"] if step["activity"]["name"] == "lose-packets-on-one-link"]
     assert (broken["kind"], broken["title"]) == ("loss", "a bad cable")

@@ -23,7 +23,9 @@ FOLDERS: Final[dict[str, str]] = {
         board class_ports credit_holder credit_ports ev_state lag memory message nic onchip pause_sender pause_watch
         ports qp_state queue_pair scheduler stamps stats timers transport transports widths
         """,
-    "nicd/core/congestion": "lateness nscc nscc_constants open_window paced_growth plane_windows ways_back window",
+    "nicd/core/congestion": """
+        lateness nscc nscc_constants open_window paced_growth plane_lengths plane_windows ways_back window
+        """,
     "nicd/core/mrc": """
         assembly board doubts early_acks ev_deck ev_profile ev_rules inflight late_arrivals mark_runs path_order
         path_policy path_records path_search path_shares patience peer penalty probe probe_turns qp recovery requestor

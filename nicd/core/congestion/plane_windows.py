@@ -20,6 +20,7 @@ from typing import Final
 
 from mrcfabric.units import NEVER, NS_PER_S, Instant
 from nicd.core.congestion.paced_growth import PacedGrowth
+from nicd.core.congestion.plane_lengths import PlaneLengths
 from nicd.core.congestion.policies import window_towards
 from nicd.core.congestion.ways_back import WaysBack
 from nicd.core.congestion.window import CongestionWindow, Policy, WindowSetup
@@ -29,40 +30,20 @@ from nicd.core.timers import Timer, Timers
 
 NO_PLANE: Final = -1
 """Plane of an acknowledgement that no single packet has caused."""
-_SPAN_RTTS: Final = 8
-"""The shortest round trips of planes are compared once in so many base RTTs: queues come and go in that time."""
 _FRESH_RTTS: Final = 32
 """What was not heard of for so many base RTTs is no way back to compare with."""
-_SAMPLES_LEAST: Final = 4
-"""Fewer round trips than this say nothing about a plane: its samples then carry over into the next span."""
 _FEW: Final = 4
 """A small window brings news rarely: with so many packets the last news hold for an RTO, longer if it is smaller, and
 with up to twice as many for a part of it."""
-_LONG_RTTS: Final = 2
-"""A last hop holds one and a half base RTTs: if all round trips of a span, some of them without a mark, are longer by
-so many, and none was in between before, no queue is it. Such a length is believed at once, a shorter one when a second
-span has shown it."""
-_BUILT_UP: Final = 3
-"""A queue builds up: round trips of as many base RTTs as this, and of all numbers up to the present one, come first."""
-_MOST_RTTS: Final = 62
-"""Longer round trips than this count as this long."""
-_MARGIN_PARTS: Final = 4
-"""Planes whose round trips differ by less than this part of a base RTT are alike."""
-
-
-def _rtts(rtt_ns: int, base_ns: int) -> int:
-    """How many whole base RTTs a round trip takes. The peer says what of it was service time, and may say too much."""
-    return max(0, min(rtt_ns // base_ns, _MOST_RTTS))
 
 
 class PlaneWindows:
     """The contexts towards one destination. `open` is exact after every call."""
 
     __slots__ = (
-        "_acked", "_alone", "_base_ns", "_busy", "_clear", "_compares", "_covers", "_extra_ns", "_growths", "_least_ns",
-        "_left_ns", "_lengths", "_long_ns", "_margin_ns", "_mtu", "_number", "_paced_bytes", "_pacers",
-        "_reverse_lag_ns", "_rto_ns", "_samples", "_seen_ns", "_sent_ns", "_span_end_ns", "_span_lengths", "_span_ns",
-        "_wake", "back", "contexts", "delivered_ns", "longer", "of", "open",
+        "_acked", "_alone", "_base_ns", "_compares", "_covers", "_growths", "_left_ns", "_lengths", "_mtu", "_number",
+        "_paced_bytes", "_pacers", "_reverse_lag_ns", "_rto_ns", "_sent_ns", "_wake", "back", "contexts",
+        "delivered_ns", "longer", "of", "open",
     )  # fmt: skip
 
     def __init__(
@@ -107,32 +88,13 @@ class PlaneWindows:
         self._left_ns: list[Instant] = [-1] * count
         """When the last of these packets left, of those sent only once; -1: none."""
         self._compares = settings.base_rtt_compared and count > 1
-        self._margin_ns = settings.base_rtt_ns // _MARGIN_PARTS
-        self._long_ns = settings.base_rtt_ns * _LONG_RTTS
-        self._span_ns = _SPAN_RTTS * settings.base_rtt_ns
-        self._span_end_ns: Instant = 0
-        self._least_ns = [NEVER] * count
-        """Shortest round trip of the span under way, by context."""
-        self._samples = [0] * count
-        """Number of round trips in that span, by context."""
-        self._clear = [0] * count
-        """And of those without a mark."""
-        self._seen_ns = [0] * count
-        """How much longer each context was in the span before."""
-        self._extra_ns = [0] * count
-        """What each context was told by `on_longer`."""
+        self._lengths = PlaneLengths(count, self._base_ns, settings.base_rtt_ns, self._is_longer)
         self._reverse_lag_ns = settings.reverse_lag_ns
         # A mean of many is surer than one answer: half of the lag is enough.
         margin_ns = settings.reverse_lag_ns // 2 if self._compares else NEVER
         self.back = WaysBack(len(rates), margin_ns, _FRESH_RTTS * settings.base_rtt_ns)
         self.longer = 0
         """Bit p: plane p is so much longer than another that acknowledgements on it would arrive too late."""
-        self._lengths = [0] * count
-        """Bit n: a round trip of n base RTTs was seen since the last span with a short one, by context."""
-        self._span_lengths = [0] * count
-        """The same of the span under way."""
-        self._busy = 0
-        """Bit n: context n met a mark or a trim in this span; what it measures may be a queue."""
         self._sent_ns: list[Instant] = [0] * len(self.contexts)
         """When the last packet of each context left."""
         timers = timers or Timers()
@@ -202,7 +164,7 @@ class PlaneWindows:
     def on_trim(self, now: Instant, plane: int, size: int, last_hop: bool) -> None:
         """A packet of `size` payload bytes was trimmed on `plane`, on its last hop or before."""
         number = self._number[plane]
-        self._busy |= 1 << number
+        self._lengths.busy(number)
         self._growths[number].busy_ns = now
         self.of[plane].on_trim(now, size, last_hop)
         self._check(now, number)
@@ -245,69 +207,23 @@ class PlaneWindows:
 
     def _measured(self, now: Instant, number: int, marked: bool, rtt_ns: int) -> None:
         """A round trip of one context."""
-        self._samples[number] += 1
-        self._span_lengths[number] |= 1 << _rtts(rtt_ns, self._base_ns)
-        if rtt_ns < self._least_ns[number]:
-            self._least_ns[number] = rtt_ns
         if marked:
-            self._busy |= 1 << number
             self._growths[number].busy_ns = now
-        else:
-            self._clear[number] += 1
-        if now >= self._span_end_ns:
-            self._span_end_ns = now + self._span_ns
-            self._compare(now)
+        if self._lengths.measured(now, number, rtt_ns, marked):
+            late = [self._lengths.extra_ns[number] > self._reverse_lag_ns for number in self._number]
+            self.longer = sum(1 << plane for plane, is_late in enumerate(late) if is_late)
 
-    def _compare(self, now: Instant) -> None:
-        """A span has ended: compute by how much each plane is longer than the shortest."""
-        least, long_ns = self._least_ns, self._long_ns
-        shortest = min(least)
-        for number, rtt_ns in enumerate(least):
-            # A late plane causes few SACKs: keep its samples until there are enough.
-            if self._samples[number] < _SAMPLES_LEAST:
-                continue
-            known_ns = self._extra_ns[number]
-            surplus_ns = rtt_ns - shortest if rtt_ns - shortest > self._margin_ns else 0
-            # The shortest plane may have a queue, or a lower rate: a long plane is as long as its own round trips say.
-            if known_ns >= long_ns:
-                surplus_ns = max(surplus_ns, min(known_ns, rtt_ns - self._base_ns))
-            elif surplus_ns >= long_ns:
-                surplus_ns = max(surplus_ns, rtt_ns - self._base_ns)
-            # A shorter round trip is always true; a longer one may be a queue.
-            is_long = self._jumps(number, rtt_ns, surplus_ns - known_ns) and self._clear[number] >= _SAMPLES_LEAST
-            if self._busy >> number & 1 and not is_long:
-                surplus_ns = min(surplus_ns, known_ns)
-            extra_ns = surplus_ns if is_long else min(surplus_ns, self._seen_ns[number])
-            self._seen_ns[number] = surplus_ns
-            self._extra_ns[number] = extra_ns
-            if grows := self.contexts[number].on_longer(extra_ns):
-                self._growths[number].begin(now, grows, self._base_ns + extra_ns, self._others_bps(number))
-            self._samples[number] = self._clear[number] = 0
-            self._busy &= ~(1 << number)
-        self._least_ns = [rtt_ns if self._samples[number] else NEVER for number, rtt_ns in enumerate(least)]
-        late = [self._extra_ns[number] > self._reverse_lag_ns for number in self._number]
-        self.longer = sum(1 << plane for plane, is_late in enumerate(late) if is_late)
-
-    def _jumps(self, number: int, rtt_ns: int, rise_ns: int) -> bool:
-        """Whether the shortest round trip of a span is longer by two base RTTs than was known, and none led up to it.
-
-        A way that becomes longer makes round trips jump. Those of a queue have had every length between.
-        """
-        if rise_ns < self._long_ns:
-            self._lengths[number] = 0
-        self._lengths[number] |= self._span_lengths[number]
-        self._span_lengths[number] = 0
-        first = _BUILT_UP + self._extra_ns[number] // self._base_ns
-        between = (1 << _rtts(rtt_ns, self._base_ns)) - (1 << min(first, _MOST_RTTS))
-        has_built_up = between > 0 and self._lengths[number] & between == between
-        return rise_ns >= self._long_ns and not has_built_up
+    def _is_longer(self, now: Instant, number: int, extra_ns: int) -> None:
+        """A context is so much longer than the shortest."""
+        if grows := self.contexts[number].on_longer(extra_ns):
+            self._growths[number].begin(now, grows, self._base_ns + extra_ns, self._others_bps(number))
 
     def _others_bps(self, number: int) -> int:
         """The rate of the fastest other context that is not longer; 0: there is none."""
         rates = [
             window.cwnd_bytes * 8 * NS_PER_S // window.rtt_ns
             for other, window in enumerate(self.contexts)
-            if other != number and not self._extra_ns[other] and window.rtt_ns
+            if other != number and not self._lengths.extra_ns[other] and window.rtt_ns
         ]
         return max(rates, default=0)
 
@@ -315,7 +231,7 @@ class PlaneWindows:
         """The paths of `plane` are longer than its shortest one by `mean_ns` on average, one by `longest_ns`."""
         self.back.longest_ns[plane] = longest_ns
         if self._alone and (grows := self.of[plane].on_uneven(mean_ns)):
-            round_trip_ns = self._base_ns + self._extra_ns[plane] + mean_ns
+            round_trip_ns = self._base_ns + self._lengths.extra_ns[plane] + mean_ns
             self._growths[plane].begin(now, grows, round_trip_ns, self._others_bps(plane))
 
     def _check(self, now: Instant, number: int) -> None:

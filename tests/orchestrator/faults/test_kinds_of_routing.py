@@ -299,7 +299,7 @@ def test_where_tables_stand_it_meets_nothing_and_says_so(kind: str) -> None:
         ("session_down", "p0-t0-0>p0-t1-0", {}, "have no direction"),
         ("route_leak", "p0-t0-0", {}, "is missing"),
         ("stuck_route", "p0-t0-0", {"nic": "h009"}, "h009"),
-        ("slow_routing", "p0-t0-0", {"factor": 0}, "1..1000000"),
+        ("slow_routing", "p0-t0-0", {"factor": 0}, "1 to 1000000"),
     ],
 )
 def test_nonsense_is_refused(kind: str, target: str, figures: dict[str, Any], complaint: str) -> None:
