@@ -71,7 +71,7 @@ def test_a_flag_wins_over_the_file_and_a_flag_of_the_fabric_over_both(folder: Pa
         ("system: mcr", (), "scenario.yaml:2: no system is called mcr (nearest is mrc; there are"),
         ("", ("system=mcr",), "--system mcr: no system is called mcr (nearest is mrc; there are"),
         ("", ("fabric.system=mcr",), "--system mcr: no system is called mcr"),
-        ("system: [mrc]", (), "scenario.yaml:2: system: will not do"),
+        ("system: [mrc]", (), "scenario.yaml:2: system: is a list"),
         ("system: ./gone.yaml", (), "gone.yaml: cannot be read"),
     ],
 )

@@ -57,7 +57,10 @@ def test_mistakes_in_one_line(detached: Path) -> None:
         (["add", "link_down", "p0-t0-0~p0-t1-0", "--at", "soon"], "--at"),
         (["add", "loss", "p0-t0-0~p0-t1-0", "--set", "toxicity=lots"], "--set toxicity=lots: will not do"),
         (["add", "loss", "p0-t0-0~p0-t1-0", "--set", "toxicity=101%"], "a share, as 1% or 0.01, from 0% to 100%"),
-        (["add", "loss", "p0-t0-0~p0-t1-0", "--set", "burst_packets=0"], "--set burst_packets=0: 0 will not do (1.."),
+        (
+            ["add", "loss", "p0-t0-0~p0-t1-0", "--set", "burst_packets=0"],
+            "burst_packets=0: 0 will not do (wanted: 1 to ",
+        ),
         (["add", "loss", "p0-t0-0~p0-t1-0", "--set", "burst_packets=2001-99-99"], "burst_packets=2001-99-99: will not"),
         (["add", "loss", "p0-t0-0~p0-t1-0", "--set", "burst_packets=" + "[" * 9999], "will not do (wanted: "),
         (
