@@ -12,8 +12,9 @@ packets that left before tell of its old share. A trim inside the fabric does th
 packets through, and halves the share of a path of which no round trip is known. To halve it each time is too much where
 all paths of a plane have queues: two up-links then empty and fill in turn. A path that is not late on average keeps its
 share at a trim, but is known to be late. With each round trip that is not marked a path gets a 64th of the whole back,
-and with each margin in which nothing is heard of it: packets of longer paths cause few SACKs. A plane that is late as a
-whole has no such path: the congestion window answers that.
+and with each of its own round trips in which nothing is heard of it: packets of longer paths cause few SACKs. In less
+than that nothing could be heard: slow paths would get turns back faster than marks take them, and hold the window with
+their queues. A plane that is late as a whole has no such path: the congestion window answers that.
 
 A packet that is late by a margin while another path was quicker a moment ago met neither the receiver's queue nor that
 of the plane. So the congestion window is told neither its mark nor its round trip.
@@ -64,7 +65,7 @@ class PathShares:
     __slots__ = (
         "_cards", "_changed_ns", "_close_ns", "_credit", "_fresh_ns", "_given_ns", "_heard_ns", "_known_ns", "_lags",
         "_last_ns", "_least_ns", "_longer_ns", "_margin_ns", "_marked", "_mean_ns", "_own_ns", "_path", "_recent_ns",
-        "_records", "_rtt_ns", "_span_end_ns", "on_uneven", "thinned",
+        "_records", "_returned_ns", "_rtt_ns", "_span_end_ns", "on_uneven", "thinned",
     )  # fmt: skip
 
     def __init__(self, path: list[int], margin_ns: int, records: PathRecords, cards: list[int]) -> None:
@@ -101,7 +102,9 @@ class PathShares:
         self._changed_ns: dict[int, Instant] = {}
         """When each path last got fewer turns: packets that left before say nothing about its share now."""
         self._given_ns: Instant = 0
-        """When silent paths last got turns back."""
+        """When silent paths were last looked for."""
+        self._returned_ns: dict[int, Instant] = {}
+        """When each path last got turns back because it was silent."""
         self._credit: dict[int, int] = {}
         self.thinned: dict[int, int] = {}
         """Path -> its share of its turns in 1/1024, for paths that are late: they get less than all, or will."""
@@ -139,7 +142,8 @@ class PathShares:
             self._give_back(path)
         if self.thinned and now >= self._given_ns + self._margin_ns:
             self._given_ns = now
-            for silent in self._silent(now - self._margin_ns):
+            for silent in self._silent(now):
+                self._returned_ns[silent] = now
                 self._give_back(silent)
         if rtt_ns < self._least_ns:
             self._least_ns = rtt_ns
@@ -154,10 +158,16 @@ class PathShares:
         else:
             del self.thinned[path]
 
-    def _silent(self, since_ns: Instant) -> list[int]:
-        """Paths with fewer turns of which nothing was heard since then."""
-        heard, changed = self._heard_ns, self._changed_ns
-        return [path for path in self.thinned if max(heard.get(path, 0), changed.get(path, 0)) <= since_ns]
+    def _silent(self, now: Instant) -> list[int]:
+        """Paths with fewer turns of which nothing was heard for as long as their packets take, and for a margin."""
+        heard, changed, returned = self._heard_ns, self._changed_ns, self._returned_ns
+        return [
+            path
+            for path in self.thinned
+            if max(heard.get(path, 0), changed.get(path, 0), returned.get(path, 0))
+            + max(self._margin_ns, self._rtt_ns.get(path, 0))
+            <= now
+        ]
 
     def _compare(self, now: Instant) -> None:
         """A span has ended: see which paths are longer than the shortest one, and by how much all are on average."""

@@ -181,15 +181,18 @@ def test_a_path_of_which_nothing_is_heard_gets_turns_back_too() -> None:
         shares.heard(now, 1, FREE, False)
     share = shares.thinned[0]
     for turn in range(1, 9):
-        shares.heard(last + turn * MARGIN, 1, FREE, False)
+        shares.heard(last + turn * SLOW - 2 * MARGIN, 1, FREE, False)
+        assert shares.thinned[0] == share + (turn - 1) * WHOLE // 64, "its packets take longer than that"
+        shares.heard(last + turn * SLOW, 1, FREE, False)
         assert shares.thinned[0] == share + turn * WHOLE // 64
-        shares.heard(last + turn * MARGIN + 1, 2, FREE, False)
-        assert shares.thinned[0] == share + turn * WHOLE // 64, "once in a margin"
+        shares.heard(last + turn * SLOW + 1, 2, FREE, False)
+        assert shares.thinned[0] == share + turn * WHOLE // 64, "once in a round trip"
     # While it is heard of, its round trips say whether it gets more.
     share = shares.thinned[0]
     for turn in range(9, 12):
-        shares.heard(last + turn * MARGIN - 1, 0, FREE, True)
-        shares.heard(last + turn * MARGIN, 1, FREE, False)
+        shares.heard(last + turn * SLOW - 2 * MARGIN, 0, SLOW, True)
+        share = shares.thinned[0]
+        shares.heard(last + turn * SLOW, 1, FREE, False)
         assert shares.thinned[0] == share
 
 
