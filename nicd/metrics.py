@@ -120,10 +120,11 @@ def _durations(name: str) -> Reader:
 
 
 def _replies(counters: Counters) -> Iterator[Sample]:
-    """Round trips of all answers to probes, whichever probe they answer."""
+    """Answers to probes: all that have a round trip in the histogram, and those that tell how long planes are."""
     core = counters["core"]
     yield None, ("ev",), core["probe_replies"]
     yield None, ("reverse",), core["probe_rtt_count"] - core["probe_replies"]
+    yield None, ("length",), core["length_replies"]
 
 
 def _distances(counters: Counters) -> Iterator[Sample]:
@@ -222,8 +223,10 @@ _CONGESTION = (
 
 _PATHS = (
     Definition("nic_probes_sent", "counter", "packets",
-               "Probes sent, by purpose: of EVs that data goes by, and of the reverse set that acknowledgements go by.",
-               "What is being probed?", each(ev=("core", "probes_sent"), reverse=("core", "reverse_probes")),
+               "Probes sent, by purpose: of EVs that data goes by, of the reverse set that acknowledgements go by, and "
+               "of the length of planes.",
+               "What is being probed?",
+               each(ev=("core", "probes_sent"), reverse=("core", "reverse_probes"), length=("core", "length_probes")),
                ("purpose",)),
     _core("tail_probes", "nic_tail_probes", "packets",
           "Times that a probe of a good EV was due because the end of a message stayed silent.",

@@ -32,10 +32,10 @@ class CongestionKnobs:
     """The base RTT of a destination begins at `base_rtt_ns` and follows lower samples of full packets, which an idle
     fabric gives: two NICs below one T0 are nearer. False: it stays."""
     base_rtt_compared: bool = True
-    """A plane whose shortest round trips are longer than those of another plane to the same destination, while nothing
-    is marked or trimmed there, is longer, and so are its base RTT and its largest window. False: the base RTT follows
-    lower samples only, as published, and a plane that is longer than `base_rtt_ns` says carries a part of its rate.
-    Nor are ways back compared then: see `reverse_lag_ns`."""
+    """A plane that is longer than `base_rtt_ns` says has a longer base RTT and a larger window. Where its round trips
+    are longer than those of another plane, probes that pass the queues find out whether it is (`length_probe_gap_ns`).
+    False: the base RTT follows lower samples only, as published, and such a plane carries a part of its rate. Nor are
+    ways back compared then: see `reverse_lag_ns`."""
     cwnd_bytes: int = 0
     """First window per destination, and with "fixed" the only one; planes with contexts of their own share it by their
     rates. Default: 1.5 times the bandwidth-delay product, as published, or `max_cwnd_bytes`; a flow alone then has its

@@ -100,9 +100,9 @@ class Distances:
 COUNTERS: Final = (
     "acks_early", "acks_received", "acks_sent", "ahead", "bytes_placed", "completions", "cwnd_cuts", "data_packets",
     "data_received", "drops", "duplicates", "ecn_echoed", "ecn_marks", "ev_replacements", "ev_skips",
-    "ev_transitions", "events_lost", "messages_completed", "nacks_received", "nacks_sent", "packets_lost",
-    "payload_bytes", "penalties_sent", "port_updates_received", "port_updates_sent", "probe_replies",
-    "probe_rtt", "probes_answered", "probes_sent", "qp_errors", "queue_delay", "retransmits",
+    "ev_transitions", "events_lost", "length_probes", "length_replies", "messages_completed", "nacks_received",
+    "nacks_sent", "packets_lost", "payload_bytes", "penalties_sent", "port_updates_received", "port_updates_sent",
+    "probe_replies", "probe_rtt", "probes_answered", "probes_sent", "qp_errors", "queue_delay", "retransmits",
     "retransmitted_bytes", "reverse_probes", "rtt", "rtt_max_ns", "rtt_min_ns", "sacks_received", "sacks_sent",
     "tail_probes", "taken_back", "timeouts", "trims",
 )  # fmt: skip
@@ -167,6 +167,8 @@ class NicStats:
         """Probes that ask, after a silence, what has arrived."""
         self.timeouts = 0
         """Times a QP found packets silent for their whole RTO."""
+        self.length_probes = self.length_replies = 0
+        """Probes sent to tell how long planes are, and answers to them."""
         self.reverse_probes = 0
         self.port_updates_sent = 0
         self.port_updates_received = 0

@@ -22,21 +22,24 @@ CONGESTION = (
     Choice(
         "A plane whose round trips are longer than the topology says",
         DEVIATION,
-        "The base RTT of its context follows upwards, too, where another plane to the same destination is shorter and "
-        "nothing is marked or trimmed: else its largest window is for a part of its rate. At two base RTTs more, "
-        "without a mark on four round trips and none between before, it follows though others are marked; at three "
-        "the window begins with a product. It grows by so much within a round trip, step by step; if it more than "
-        "doubles, up to what the fastest other plane has or half of it, and further only when nothing was marked "
+        "The base RTT of its context follows upwards, too: else its largest window is for a part of its rate. How long "
+        "a plane is, endpoint EV probes tell: a request may travel in any class (2.6), and in the control class it "
+        "passes the queues. Round trips of data cannot tell a length from a queue that never empties, so they only "
+        "say when to ask (`nicd/core/congestion/probed_lengths.py`). UET has no packet between two NICs: there two "
+        "spans without a mark are believed, or at once a jump by two base RTTs (`guessed_lengths.py`). At three base "
+        "RTTs more the window begins with a product. It grows by so much within a round trip, step by step; if it more "
+        "than doubles, up to what the fastest other plane has or half of it, and further only when nothing was marked "
         "(`nicd/core/congestion/paced_growth.py`). The proportional increase is as much greater as the round trip is "
         "longer.",
-        _of(NIC, "base_rtt_compared"),
+        _of(NIC, "base_rtt_compared", "length_probe_gap_ns"),
     ),
     Choice(
         "A round trip whose acknowledgement came back on a slow plane",
         DEVIATION,
-        "Tells the window nothing. An acknowledgement waits for the packet on the wire, at a quarter of the rate as "
-        "long as for four at each hop; the plane of the packet has no queue (`nicd/core/congestion/ways_back.py`). Our "
-        "own acknowledgements leave such a plane out, too.",
+        "Counts without half of what that plane is known to be longer, and where its acknowledgements come late "
+        "all the same it tells the window nothing. An acknowledgement waits for the packet on the wire, at a quarter "
+        "of the rate as long as for four at each hop; the plane of the packet has no queue "
+        "(`nicd/core/congestion/ways_back.py`). Our own acknowledgements leave such a plane out, too.",
         _of(NIC, "base_rtt_compared", "reverse_lag_ns"),
     ),
     Choice(

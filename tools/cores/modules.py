@@ -24,12 +24,13 @@ FOLDERS: Final[dict[str, str]] = {
         ports qp_state queue_pair scheduler stamps stats timers transport transports widths
         """,
     "nicd/core/congestion": """
-        lateness nscc nscc_constants open_window paced_growth plane_lengths plane_windows ways_back window
+        guessed_lengths lateness nscc nscc_constants open_window paced_growth plane_lengths plane_windows
+        probed_lengths ways_back window
         """,
     "nicd/core/mrc": """
-        assembly board doubts early_acks ev_deck ev_profile ev_rules inflight late_arrivals mark_runs path_order
-        path_policy path_records path_search path_shares patience peer penalty probe probe_turns qp recovery requestor
-        responder reverse_set sack sack_spans search_rounds sent transport
+        assembly board doubts early_acks ev_deck ev_profile ev_rules inflight late_arrivals length_probes mark_runs
+        path_order path_policy path_records path_search path_shares patience peer penalty probe probe_turns qp recovery
+        requestor responder reverse_set sack sack_spans search_rounds sent transport
         """,
     "nicd/core/rc": """
         dcqcn lid_ways notification out_of_order posted qp rc_stats requestor responder selective selective_responder

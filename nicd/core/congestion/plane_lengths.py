@@ -1,9 +1,8 @@
-"""How much longer a round trip takes on each plane, without any queue, than on the shortest.
+"""How much longer a round trip takes on each plane, without any queue, than the base RTT.
 
-Owns the comparison of planes to one destination. `plane_windows` says what was measured, and tells each context.
-
-The shortest round trips of planes are compared once in a span. A shorter one is always true. A longer one may be a
-queue: it is believed when nothing was marked in two spans, or at once where no queue explains it.
+Owns what a way to find that out has to offer. `plane_windows` says what was measured, and tells each context.
+`probed_lengths` asks the peer, by probes that pass the queues. `guessed_lengths` has round trips of data alone, for
+transports whose NICs cannot be asked.
 """
 
 from collections.abc import Callable
@@ -11,123 +10,62 @@ from typing import Final
 
 from mrcfabric.units import NEVER, Instant
 
-_SPAN_RTTS: Final = 8
-"""The shortest round trips of planes are compared once in so many base RTTs: queues come and go in that time."""
-_SAMPLES_LEAST: Final = 4
-"""Fewer round trips than this say nothing about a plane: its samples then carry over into the next span."""
-_LONG_RTTS: Final = 2
-"""A last hop holds one and a half base RTTs: if all round trips of a span, some of them without a mark, are longer by
-so many, and none was in between before, no queue is it. Such a length is believed at once, a shorter one when a second
-span has shown it."""
-_BUILT_UP: Final = 3
-"""A queue builds up: round trips of as many base RTTs as this, and of all numbers up to the present one, come first."""
-_MOST_RTTS: Final = 62
-"""Longer round trips than this count as this long."""
-_MARGIN_PARTS: Final = 4
+IsLonger = Callable[[Instant, int, int], None]
+"""(now, context, by how many ns): a context was compared, and is believed to be so much longer."""
+MARGIN_PARTS: Final = 4
 """Planes whose round trips differ by less than this part of a base RTT are alike."""
-
-
-def _rtts(rtt_ns: int, base_ns: int) -> int:
-    """How many whole base RTTs a round trip takes. The peer says what of it was service time, and may say too much."""
-    return max(0, min(rtt_ns // base_ns, _MOST_RTTS))
+SPAN_RTTS: Final = 8
+"""The shortest round trips of planes are compared once in so many base RTTs: queues come and go in that time."""
+SAMPLES_LEAST: Final = 4
+"""Fewer round trips than this say nothing about a plane: its samples then carry over into the next span."""
 
 
 class PlaneLengths:
-    """The lengths of the contexts towards one destination."""
+    """The lengths of the contexts towards one destination, and the shortest round trips of the span under way."""
 
     __slots__ = (
-        "_base_ns", "_busy", "_clear", "_is_longer", "_least_ns", "_lengths", "_long_ns", "_margin_ns", "_samples",
-        "_seen_ns", "_span_end_ns", "_span_lengths", "_span_ns", "extra_ns",
+        "_base_ns", "_is_longer", "_least_ns", "_margin_ns", "_samples", "_span_end_ns", "_span_ns", "extra_ns",
     )  # fmt: skip
 
-    def __init__(
-        self, count: int, base_ns: int, fabric_ns: int, is_longer: Callable[[Instant, int, int], None]
-    ) -> None:
+    def __init__(self, count: int, base_ns: int, fabric_ns: int, is_longer: IsLonger) -> None:
         """`count` contexts; `base_ns`: a round trip to their destination without any queue, as configured; `fabric_ns`:
         one across the whole fabric, by which its queues are measured.
 
-        `is_longer` is told at the end of each span of every context that was measured, with its `extra_ns`.
+        `is_longer` is told at the end of each span of every context that was measured.
         """
         self._base_ns = base_ns
         self._is_longer = is_longer
-        self._margin_ns = fabric_ns // _MARGIN_PARTS
-        self._long_ns = fabric_ns * _LONG_RTTS
-        self._span_ns = fabric_ns * _SPAN_RTTS
+        self._margin_ns = fabric_ns // MARGIN_PARTS
+        self._span_ns = fabric_ns * SPAN_RTTS
         self._span_end_ns: Instant = 0
         self._least_ns = [NEVER] * count
         """Shortest round trip of the span under way, by context."""
         self._samples = [0] * count
         """Number of round trips in that span, by context."""
-        self._clear = [0] * count
-        """And of those without a mark."""
-        self._seen_ns = [0] * count
-        """How much longer each context was in the span before."""
         self.extra_ns = [0] * count
         """How much longer each context is believed to be."""
-        self._lengths = [0] * count
-        """Bit n: a round trip of n base RTTs was seen since the last span with a short one, by context."""
-        self._span_lengths = [0] * count
-        """The same of the span under way."""
-        self._busy = 0
-        """Bit n: context n met a mark or a trim in this span; what it measures may be a queue."""
 
     def busy(self, number: int) -> None:
         """A packet of this context was marked or trimmed."""
-        self._busy |= 1 << number
 
     def measured(self, now: Instant, number: int, rtt_ns: int, marked: bool) -> bool:
         """A round trip of one context. True: it has ended a span."""
         self._samples[number] += 1
-        self._span_lengths[number] |= 1 << _rtts(rtt_ns, self._base_ns)
         if rtt_ns < self._least_ns[number]:
             self._least_ns[number] = rtt_ns
-        if marked:
-            self._busy |= 1 << number
-        else:
-            self._clear[number] += 1
         if now < self._span_end_ns:
             return False
         self._span_end_ns = now + self._span_ns
         self._compare(now)
         return True
 
-    def _compare(self, now: Instant) -> None:
-        """A span has ended: compute by how much each plane is longer than the shortest."""
-        least, long_ns = self._least_ns, self._long_ns
-        shortest = min(least)
-        for number, rtt_ns in enumerate(least):
-            # A late plane causes few SACKs: keep its samples until there are enough.
-            if self._samples[number] < _SAMPLES_LEAST:
-                continue
-            known_ns = self.extra_ns[number]
-            surplus_ns = rtt_ns - shortest if rtt_ns - shortest > self._margin_ns else 0
-            # The shortest plane may have a queue, or a lower rate: a long plane is as long as its own round trips say.
-            if known_ns >= long_ns:
-                surplus_ns = max(surplus_ns, min(known_ns, rtt_ns - self._base_ns))
-            elif surplus_ns >= long_ns:
-                surplus_ns = max(surplus_ns, rtt_ns - self._base_ns)
-            # A shorter round trip is always true; a longer one may be a queue.
-            is_long = self._jumps(number, rtt_ns, surplus_ns - known_ns) and self._clear[number] >= _SAMPLES_LEAST
-            if self._busy >> number & 1 and not is_long:
-                surplus_ns = min(surplus_ns, known_ns)
-            extra_ns = surplus_ns if is_long else min(surplus_ns, self._seen_ns[number])
-            self._seen_ns[number] = surplus_ns
-            self.extra_ns[number] = extra_ns
-            self._is_longer(now, number, extra_ns)
-            self._samples[number] = self._clear[number] = 0
-            self._busy &= ~(1 << number)
-        self._least_ns = [rtt_ns if self._samples[number] else NEVER for number, rtt_ns in enumerate(least)]
+    def answered(self, now: Instant, number: int, rtt_ns: int, same: bool) -> bool:
+        """A probe over a plane of this context was answered after `rtt_ns`, on the `same` plane or another one.
 
-    def _jumps(self, number: int, rtt_ns: int, rise_ns: int) -> bool:
-        """Whether the shortest round trip of a span is longer by two base RTTs than was known, and none led up to it.
-
-        A way that becomes longer makes round trips jump. Those of a queue have had every length between.
+        True: lengths may have changed.
         """
-        if rise_ns < self._long_ns:
-            self._lengths[number] = 0
-        self._lengths[number] |= self._span_lengths[number]
-        self._span_lengths[number] = 0
-        first = _BUILT_UP + self.extra_ns[number] // self._base_ns
-        between = (1 << _rtts(rtt_ns, self._base_ns)) - (1 << min(first, _MOST_RTTS))
-        has_built_up = between > 0 and self._lengths[number] & between == between
-        return rise_ns >= self._long_ns and not has_built_up
+        return False
+
+    def _compare(self, now: Instant) -> None:
+        """A span has ended: say by how much each plane is longer."""
+        raise NotImplementedError

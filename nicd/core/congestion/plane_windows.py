@@ -9,19 +9,24 @@ packets stay in flight longest. So by default each plane has a context (`congest
 one context serves all planes.
 
 An acknowledgement frees packets of several planes. Each context is told of its own bytes. The mark and the round trip
-go to the context of the plane on which the packet that caused the acknowledgement left. Packets of a longer plane come
-last and fill gaps, so packets of other planes cause most SACKs. The last sent of the acknowledged packets of such a
-plane tells how long the plane is: never less than it is, and too much by at most the time that packets wait for their
-SACK. The first packets of a much longer plane are judged lost before they arrive, and tell it when they do.
+go to the context of the plane on which the packet that caused the acknowledgement left.
+
+Planes may be of different length. Packets of a longer plane come last and fill gaps, so packets of other planes cause
+most SACKs. The last sent of the acknowledged packets of such a plane tells how long the plane may be: never less than
+it is, and too much by at most the time that packets wait for their SACK. The first packets of a much longer plane are
+judged lost before they arrive, and tell it when they do. Whether that is a length or a queue, probes find out
+(`probed_lengths`).
 """
 
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from mrcfabric.units import NEVER, NS_PER_S, Instant
+from nicd.core.congestion.guessed_lengths import GuessedLengths
 from nicd.core.congestion.paced_growth import PacedGrowth
 from nicd.core.congestion.plane_lengths import PlaneLengths
 from nicd.core.congestion.policies import window_towards
+from nicd.core.congestion.probed_lengths import ProbedLengths
 from nicd.core.congestion.ways_back import WaysBack
 from nicd.core.congestion.window import CongestionWindow, Policy, WindowSetup
 from nicd.core.settings import NicSettings
@@ -56,11 +61,13 @@ class PlaneWindows:
         wake: Callable[[], None] = lambda: None,
         leaves: bool = True,
         policy: Policy = window_towards,
+        ask_lengths: Callable[[Instant], int] | None = None,
     ) -> None:
         """`rates`: bits per second that both ends' ports carry, by plane; `near`: both ends hang on the same T0s.
 
         `wake` is called when a timer of `timers` opens a plane, that is, by the passing of time alone. `leaves`: see
-        `WindowSetup`. `policy` makes the contexts; by default the one that the settings name.
+        `WindowSetup`. `policy` makes the contexts; by default the one that the settings name. `ask_lengths` probes how
+        long planes are, and returns how many calls of `length_answered` will follow at most; None: nobody can be asked.
         """
         total = sum(rates)
         self._alone = settings.congestion_scope == "plane"
@@ -88,15 +95,19 @@ class PlaneWindows:
         self._left_ns: list[Instant] = [-1] * count
         """When the last of these packets left, of those sent only once; -1: none."""
         self._compares = settings.base_rtt_compared and count > 1
-        self._lengths = PlaneLengths(count, self._base_ns, settings.base_rtt_ns, self._is_longer)
+        self._sent_ns: list[Instant] = [0] * count
+        """When the last packet of each context left."""
+        self._lengths: PlaneLengths = (
+            GuessedLengths(count, self._base_ns, settings.base_rtt_ns, self._is_longer)
+            if ask_lengths is None
+            else ProbedLengths(count, self._base_ns, settings.base_rtt_ns, self._is_longer, ask_lengths, self._sent_ns)
+        )
         self._reverse_lag_ns = settings.reverse_lag_ns
         # A mean of many is surer than one answer: half of the lag is enough.
         margin_ns = settings.reverse_lag_ns // 2 if self._compares else NEVER
         self.back = WaysBack(len(rates), margin_ns, _FRESH_RTTS * settings.base_rtt_ns)
         self.longer = 0
         """Bit p: plane p is so much longer than another that acknowledgements on it would arrive too late."""
-        self._sent_ns: list[Instant] = [0] * len(self.contexts)
-        """When the last packet of each context left."""
         timers = timers or Timers()
         self._pacers = [Timer(timers, self._paced(number)) for number in range(len(self.contexts))]
         self._wake = wake
@@ -137,10 +148,13 @@ class PlaneWindows:
 
     # -- what the network says
 
-    def on_sack(self, now: Instant, plane: int, marked: bool, rtt_ns: int | None, penalty: int) -> None:
+    def on_sack(
+        self, now: Instant, plane: int, marked: bool, rtt_ns: int | None, penalty: int, whole_ns: int | None = None
+    ) -> None:
         """An acknowledgement has come for the packets given to `acked` before.
 
-        A packet that left on `plane` caused it, or none did (NO_PLANE). The other arguments are those of
+        A packet that left on `plane` caused it, or none did (NO_PLANE). `whole_ns`: its round trip, where `rtt_ns`
+        lacks what its path and its way back are longer than others. The other arguments are those of
         `CongestionWindow.on_sack`.
         """
         acked, left_ns = self._acked, self._left_ns
@@ -149,8 +163,9 @@ class PlaneWindows:
             size = acked[number]
             if number == cause:
                 window.on_sack(now, size, marked, rtt_ns, penalty)
-                if rtt_ns is not None and self._compares:
-                    self._measured(now, number, marked, rtt_ns)
+                took_ns = rtt_ns if whole_ns is None else whole_ns
+                if took_ns is not None and self._compares:
+                    self._measured(now, number, marked, took_ns)
             elif size:
                 window.on_sack(now, size, False, None, penalty)
                 if left_ns[number] >= 0 and self._compares:
@@ -210,8 +225,25 @@ class PlaneWindows:
         if marked:
             self._growths[number].busy_ns = now
         if self._lengths.measured(now, number, rtt_ns, marked):
-            late = [self._lengths.extra_ns[number] > self._reverse_lag_ns for number in self._number]
-            self.longer = sum(1 << plane for plane, is_late in enumerate(late) if is_late)
+            self._find_longer()
+
+    def length_answered(self, now: Instant, plane: int, rtt_ns: int, same: bool) -> None:
+        """A probe on `plane` that passed all queues was answered after `rtt_ns`, on the `same` plane or another one."""
+        if self._lengths.answered(now, self._number[plane], rtt_ns, same):
+            self._find_longer()
+
+    def less_way_back(self, plane: int, back: int, rtt_ns: int | None) -> int | None:
+        """A round trip on `plane`, less by how much its acknowledgement took longer, which came back on plane `back`.
+
+        Half of what a round trip on that plane is longer: the packet itself was not there. A plane of -1 is unknown.
+        """
+        if rtt_ns is None or back < 0 or back == plane:
+            return rtt_ns
+        return max(0, rtt_ns - (self._lengths.extra_ns[self._number[back]] >> 1))
+
+    def _find_longer(self) -> None:
+        late = [self._lengths.extra_ns[number] > self._reverse_lag_ns for number in self._number]
+        self.longer = sum(1 << plane for plane, is_late in enumerate(late) if is_late)
 
     def _is_longer(self, now: Instant, number: int, extra_ns: int) -> None:
         """A context is so much longer than the shortest."""
@@ -262,6 +294,11 @@ class PlaneWindows:
         return fire
 
     # -- to be told
+
+    @property
+    def late_back(self) -> int:
+        """Bit p: acknowledgements on plane p would come late."""
+        return self.longer | self.back.slow
 
     @property
     def cwnd_bytes(self) -> int:

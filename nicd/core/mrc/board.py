@@ -5,6 +5,7 @@ Owns nothing but the references, and figures that many QPs add to.
 
 from typing import Final
 
+from mrcfabric.units import Instant
 from mrcfabric.wire.layout import EXTENSION_OFFSET, ICRC_SIZE, METH_SIZE, RETH_SIZE, TSETH_SIZE
 from nicd.core.board import Board
 from nicd.core.ev_state import EvState
@@ -23,7 +24,7 @@ PACKET_OVERHEAD: Final = EXTENSION_OFFSET + METH_SIZE + RETH_SIZE + ICRC_SIZE
 class MrcBoard(Board):
     """One per NIC."""
 
-    __slots__ = ("denied", "ev_events", "ev_tally", "ooo_held", "penalty", "probe_turns", "profiles")
+    __slots__ = ("denied", "ev_events", "ev_tally", "length_turn_ns", "ooo_held", "penalty", "probe_turns", "profiles")
 
     def __init__(self, config: NicConfig) -> None:
         settings = config.settings
@@ -37,6 +38,8 @@ class MrcBoard(Board):
         """EVs of all connected QPs that are not in error, by plane and state."""
         self.ooo_held = 0
         """Packets that all QPs together hold out of order."""
+        self.length_turn_ns: Instant = 0
+        """When the NIC may next ask a peer how long planes are."""
         self.penalty = penalty_of(settings)
         """Decides when our SACKs penalise senders; None: they never do."""
         self.probe_turns = ProbeTurns(settings.reverse_refresh_ns, settings.reverse_turns * len(config.ports))

@@ -17,6 +17,7 @@ from mrcfabric.wire.srh import SrhControlTemplate
 from nicd.core.congestion.plane_windows import PlaneWindows
 from nicd.core.events import PeerPortChange
 from nicd.core.mrc.board import MrcBoard
+from nicd.core.mrc.length_probes import LengthProbes
 from nicd.core.mrc.path_policy import leaves_lost
 from nicd.core.mrc.reverse_set import ReverseSet
 from nicd.core.scheduler import Sender
@@ -33,7 +34,7 @@ class Peer:
     __slots__ = (
         "_asked", "_board", "_control", "_last_update", "_last_update_ns", "_on_ports", "_request_id",
         "_update_id", "_update_number", "_update_tries", "_update_wait_ns", "_updates", "address", "confirm",
-        "data_arrived", "destination", "follow_denied", "index", "ports", "probed", "reply", "reverse",
+        "data_arrived", "destination", "follow_denied", "index", "length_probes", "ports", "probed", "reply", "reverse",
         "reverse_rows", "reverse_set", "sharing", "ways", "windows",
     )  # fmt: skip
 
@@ -56,6 +57,7 @@ class Peer:
             board.timers,
             self._wake_senders,
             leaves_lost(settings.path_policy),
+            ask_lengths=self._ask_lengths,
         )
         self.sharing: deque[Sender] = deque()
         """The living QPs that share these windows."""
@@ -64,6 +66,10 @@ class Peer:
         rng = Rng(config.seed, config.name, "peer", index)
         self.reverse_set = paths = ReverseSet(
             board, index, self.destination, rng, self._control, self._next_id, self.windows
+        )  # fmt: skip
+        self.length_probes = LengthProbes(
+            board, index, self.destination, Rng(config.seed, config.name, "peer", index, "lengths"), self._control,
+            self._next_id,
         )  # fmt: skip
         # Used for every packet: bind these objects here, which saves a step each.
         self.reverse = paths.reverse
@@ -191,7 +197,15 @@ class Peer:
         if answered is not None:
             answered(now, port)
             return
+        length = self.length_probes.answered(now, request, port)
+        if length is not None:
+            self.windows.length_answered(now, *length)
+            return
         self.reverse_set.answered(now, request, stamp)
+
+    def _ask_lengths(self, now: Instant) -> int:
+        """Probe how long the planes are that are up at both ends."""
+        return self.length_probes.ask(now, self.ports.alive(self._board.ports.carrier, self.up))
 
     def stop(self) -> None:
         """No QP uses this peer any more."""

@@ -22,7 +22,7 @@ from mrcfabric.wire.layout import (
     WRITE_MIDDLE,
     WRITE_ONLY,
     WRITE_ONLY_IMM,
-)
+)  # fmt: skip
 from mrcfabric.wire.templates import DataTemplate
 from nicd.core.commands import PostWrite
 from nicd.core.congestion.plane_windows import NO_PLANE, PlaneWindows
@@ -85,8 +85,7 @@ class Requestor:
         self.posted_peak = 0
         """The most that `_messages` has ever held."""
         self._completed = 0  # messages complete in order
-        self._rqmsn = 0
-        self._wimm_open = 0
+        self._rqmsn = self._wimm_open = 0
         self.recovery = Recovery(qp, board, profile, self._inflight, windows, self._messages.__len__, self._waits)
 
     # -- posting
@@ -275,14 +274,15 @@ class Requestor:
         if cack >= self.psn_next:
             return False
         self.recovery.heard(now)
-        rtt_ns = None if ack_offset is None else inflight.round_trip(now, cack + ack_offset, stamp, rtx)
+        whole_ns = None if ack_offset is None else inflight.round_trip(now, cack + ack_offset, stamp, rtx)
         inflight.free(now, cack, cack + sack_offset, bitmap, self.psn_next - 1 - cack - held, placed)
         plane = NO_PLANE if ev is None else self._profile.plane[ev]
+        rtt_ns = self.windows.less_way_back(plane, back, whole_ns)
         if rtt_ns is not None and ev is not None and (shares := self._profile.decks[plane].shares) is not None:
             rtt_ns = shares.heard(now, ev, rtt_ns, marked)
             marked = marked and rtt_ns is not None
         rtt_ns = self.windows.back.told(now, plane, back, rtt_ns)
-        self.windows.on_sack(now, plane, marked, rtt_ns, penalty)
+        self.windows.on_sack(now, plane, marked, rtt_ns, penalty, whole_ns)
         self._judge(now)
         return True
 

@@ -99,8 +99,7 @@ class ReverseSet:
         """Index among its candidates of the EV that a plane in doubt tries next, by plane."""
         self._rtt_ns = [0] * planes  # of the last EV probe that was answered, by plane
         self._longer = 0  # bit p: by its last probe acknowledgements on plane p would arrive too late
-        self._rounds = Rounds()
-        self._round_ns = self._spread_ns = 0
+        self._rounds, self._round_ns, self._spread_ns = Rounds(), 0, 0
         self._wait_ns = settings.reverse_wait_ns
         # Probing one plane per refresh time comes back to the same plane after this time.
         self._stale_ns = settings.reverse_refresh_ns * planes
@@ -149,7 +148,8 @@ class ReverseSet:
         way = self.reply()
         if way is None:
             return found
-        proved = max((at_ns, other) for other, at_ns in enumerate(self._proved_ns) if mask >> other & 1)[1]
+        short = mask & ~(self._longer | self._windows.late_back) or mask
+        proved = max((at_ns, other) for other, at_ns in enumerate(self._proved_ns) if short >> other & 1)[1]
         if self._proved_ns[proved] >= 0 and not self._doubted >> proved & 1:
             way = self.reverse[proved]
         # Different EVs may name one path: compare ports and addresses.
@@ -175,7 +175,7 @@ class ReverseSet:
         """Bit p: acknowledgements may take plane p now."""
         mask = self._open()
         # With all planes in doubt use all: one may only seem silent, because answers to its probes took the others.
-        late = self._longer | self._windows.longer | self._windows.back.slow
+        late = self._longer | self._windows.late_back
         return mask & ~self._doubted & ~late or mask & ~self._doubted or mask
 
     def _way(self, ev: int) -> Way:

@@ -1,8 +1,8 @@
-"""How much longer planes are: what is believed at once, what after two spans, and what is a queue."""
+"""Lengths of planes by round trips alone: what is believed at once, what after two spans, and what is a queue."""
 
 import pytest
 
-from nicd.core.congestion.plane_lengths import PlaneLengths
+from nicd.core.congestion.guessed_lengths import GuessedLengths
 
 BASE = 1_000
 SPAN = 10 * BASE
@@ -13,7 +13,7 @@ class Bench:
 
     def __init__(self) -> None:
         self.told: list[tuple[int, int]] = []
-        self.lengths = PlaneLengths(2, BASE, BASE, lambda now, number, extra_ns: self.told.append((number, extra_ns)))
+        self.lengths = GuessedLengths(2, BASE, BASE, lambda now, number, extra_ns: self.told.append((number, extra_ns)))
         self.now = 0
 
     def span(self, *rtts: int, marked: bool = False, near: int = BASE) -> int:

@@ -325,3 +325,34 @@ def test_no_round_trip_is_too_strange(rtt_ns: int) -> None:
     made = windows()
     spans(made, 4, (BASE, rtt_ns))
     assert all(context.cwnd_bytes > 0 for context in made.contexts)
+
+
+def test_an_acknowledgement_that_came_back_on_a_longer_plane_is_no_queue_of_its_packets_plane() -> None:
+    made = windows()
+    spans(made, 4, (BASE, 3 * BASE))
+    assert bases(made) == [BASE, 3 * BASE]
+    # Half of the round trip there: the packet itself went by the other plane.
+    assert made.less_way_back(0, 1, 2 * BASE) == BASE
+    assert made.less_way_back(1, 1, 3 * BASE) == 3 * BASE
+    assert made.less_way_back(1, 0, 3 * BASE) == 3 * BASE
+    assert made.less_way_back(0, -1, 2 * BASE) == 2 * BASE
+    assert made.less_way_back(0, 1, BASE // 2) == 0
+    assert made.less_way_back(0, 1, None) is None
+
+
+def test_where_peers_can_be_asked_data_alone_make_no_plane_longer() -> None:
+    asked: list[int] = []
+
+    def ask(now: int) -> int:
+        asked.append(now)
+        return 2
+
+    made = PlaneWindows(NicSettings(base_rtt_ns=BASE), (100 * GIGA,) * 2, NicStats(), ask_lengths=ask)
+    made.left(1, 1, PACKET)
+    spans(made, 4, (BASE, 7 * BASE))
+    assert asked
+    assert bases(made) == [BASE, BASE]
+    made.length_answered(asked[-1] + BASE, 0, BASE, False)
+    made.length_answered(asked[-1] + 7 * BASE, 1, 7 * BASE, False)
+    assert bases(made) == [BASE, 7 * BASE]
+    assert made.longer == made.late_back == 0b10

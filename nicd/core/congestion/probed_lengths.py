@@ -1,0 +1,150 @@
+"""The lengths of planes, as probes tell them that pass the queues of data.
+
+Owns when a peer is asked, and what its answers mean. `nicd.core.mrc.length_probes` sends the probes.
+
+Round trips of data cannot tell a longer plane from one whose queue never empties: where a rack sends more than its
+up-links carry, all round trips of a plane are late by that queue, for as long as it lasts. A flow that takes the queue
+for a length keeps its window, and those that do not give way to it. A probe in the control class waits for no data but
+the packet that is on the wire. So data only raise a suspicion, and probes decide. A shorter round trip of data is true
+without asking.
+
+A deliberate addition: MRC 1.0 4 has one base RTT for all planes. The probes are its endpoint EV probes (2.6), which may
+travel in any class.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from mrcfabric.units import NEVER, Instant
+from nicd.core.congestion.plane_lengths import SAMPLES_LEAST, SPAN_RTTS, IsLonger, PlaneLengths
+
+_FIRST_RTTS: Final = 2
+"""The first span is so many base RTTs: a plane of which nothing was heard by then may be a long one."""
+_WAIT_SPANS: Final = 4
+"""Answers are waited for in so many spans. The longest plane of which anything is learnt takes as long."""
+_REST_SPANS: Final = 16
+"""While answers change nothing, the next probes leave after twice the time, at most after so many spans."""
+
+
+class ProbedLengths(PlaneLengths):
+    """The lengths of the contexts towards one destination."""
+
+    __slots__ = (
+        "_answer_ns", "_ask", "_asked_ns", "_due_ns", "_own_ns", "_rest_ns", "_sent_ns", "_suspected_ns", "_suspects",
+        "_waiting",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        count: int,
+        base_ns: int,
+        fabric_ns: int,
+        is_longer: IsLonger,
+        ask: Callable[[Instant], int],
+        sent_ns: Sequence[Instant],
+    ) -> None:
+        """`ask` sends probes over all planes, and returns how many answers to expect, 0 if none left.
+
+        `sent_ns`: when the last packet of each context left, 0 if none has.
+        """
+        super().__init__(count, base_ns, fabric_ns, is_longer)
+        self._ask = ask
+        self._sent_ns = sent_ns
+        self._own_ns = [NEVER] * count
+        """The shortest round trip of data in the last span that had enough of them, by context; NEVER: none had."""
+        self._suspected_ns = [0] * count
+        """By how much a context seemed longer than the shortest when it was last suspected for a new reason."""
+        self._suspects = 0
+        """Bit n: the answers are to tell how long context n is."""
+        self._answer_ns = [NEVER] * count
+        """The shortest round trip of the probes that were sent last, by context."""
+        self._waiting = 0
+        """Answers that are still to come."""
+        self._asked_ns: Instant = 0
+        self._due_ns: Instant = 0
+        """When probes may leave again."""
+        self._rest_ns = self._span_ns
+
+    def measured(self, now: Instant, number: int, rtt_ns: int, marked: bool) -> bool:
+        if not self._span_end_ns:
+            self._span_end_ns = now + self._span_ns * _FIRST_RTTS // SPAN_RTTS
+        return super().measured(now, number, rtt_ns, marked)
+
+    def _compare(self, now: Instant) -> None:
+        if self._waiting and now >= self._asked_ns + _WAIT_SPANS * self._span_ns:
+            self._waiting = 0
+            self._believe(now)
+        least = self._least_ns
+        shortest_ns = min(least)
+        suspects = 0
+        for number, rtt_ns in enumerate(least):
+            # A late plane causes few SACKs: keep its samples until there are enough.
+            if self._samples[number] < SAMPLES_LEAST:
+                if self._own_ns[number] == NEVER and self._sent_ns[number]:
+                    suspects |= 1 << number
+                continue
+            self._samples[number] = 0
+            self._own_ns[number] = rtt_ns
+            self._shorten(rtt_ns - self._base_ns, number)
+            self._is_longer(now, number, self.extra_ns[number])
+            if self._is_suspect(now, number, rtt_ns - shortest_ns):
+                suspects |= 1 << number
+        self._least_ns = [rtt_ns if self._samples[number] else NEVER for number, rtt_ns in enumerate(least)]
+        if suspects and now >= self._due_ns and not self._waiting:
+            self._begin(now, suspects)
+
+    def _shorten(self, own_ns: int, number: int) -> None:
+        """A context is no longer than its own round trips of data say."""
+        if own_ns < self.extra_ns[number]:
+            self.extra_ns[number] = own_ns if own_ns > self._margin_ns else 0
+            self._suspected_ns[number] = 0
+
+    def _is_suspect(self, now: Instant, number: int, surplus_ns: int) -> bool:
+        """Whether a context seems longer than is known, now that its data take longer by `surplus_ns` than others'."""
+        if surplus_ns <= self.extra_ns[number] + self._margin_ns:
+            return False
+        if surplus_ns > self._suspected_ns[number] + self._margin_ns:
+            self._suspected_ns[number] = surplus_ns
+            self._rest_ns = self._span_ns
+            self._due_ns = now
+        return True
+
+    def _begin(self, now: Instant, suspects: int) -> None:
+        """Ask how long planes are, if the NIC asks nobody else just now."""
+        self._waiting = self._ask(now)
+        if not self._waiting:
+            return
+        self._suspects = suspects
+        self._asked_ns = now
+        self._answer_ns = [NEVER] * len(self._answer_ns)
+        self._due_ns = now + self._rest_ns
+        self._rest_ns = min(2 * self._rest_ns, _REST_SPANS * self._span_ns)
+
+    def answered(self, now: Instant, number: int, rtt_ns: int, same: bool) -> bool:
+        if not self._waiting:
+            return False
+        self._waiting -= 1
+        if same and rtt_ns > self._base_ns:
+            # Acknowledgements come back on the short planes, so what the plane is longer counts once.
+            rtt_ns = self._base_ns + rtt_ns >> 1
+        self._answer_ns[number] = min(self._answer_ns[number], rtt_ns)
+        if self._waiting and NEVER in self._answer_ns:
+            return False
+        self._believe(now)
+        return True
+
+    def _believe(self, now: Instant) -> None:
+        """Take from the answers so far how long the suspected contexts are."""
+        for number, answer_ns in enumerate(self._answer_ns):
+            if answer_ns == NEVER or not self._suspects >> number & 1:
+                continue
+            extra_ns = 0
+            if answer_ns > self._base_ns + self._margin_ns:
+                # A full packet takes longer than a probe, by its time on each wire.
+                extra_ns = min(answer_ns + self._margin_ns, self._own_ns[number]) - self._base_ns
+            if extra_ns <= self._margin_ns:
+                extra_ns = 0
+            if extra_ns != self.extra_ns[number]:
+                self.extra_ns[number] = self._suspected_ns[number] = extra_ns
+                self._rest_ns = self._span_ns
+                self._is_longer(now, number, extra_ns)

@@ -1,0 +1,159 @@
+"""Lengths of planes by probes: when a peer is asked, and what its answers and shorter round trips of data mean."""
+
+import pytest
+
+from nicd.core.congestion.plane_lengths import SPAN_RTTS
+from nicd.core.congestion.probed_lengths import ProbedLengths
+
+BASE = 1_000
+SPAN = SPAN_RTTS * BASE
+MARGIN = BASE // 4
+
+
+class Bench:
+    """Two planes, of which the first is short; data have left on both."""
+
+    def __init__(self, answers: int = 4) -> None:
+        self.asked: list[int] = []
+        self.told: list[tuple[int, int]] = []
+        self.answers = answers
+        self.sent_ns = [1, 1]
+        self.lengths = ProbedLengths(
+            2, BASE, BASE, lambda now, number, extra_ns: self.told.append((number, extra_ns)), self._ask, self.sent_ns
+        )
+        self.now = 0
+
+    def _ask(self, now: int) -> int:
+        self.asked.append(now)
+        return self.answers
+
+    def span(self, rtt_ns: int, near_ns: int = BASE, samples: int = 8, marked: bool = False) -> bool:
+        """A span with such round trips. Returns whether the peer was asked at its end."""
+        before = len(self.asked)
+        for _ in range(samples):
+            self.lengths.measured(self.now + 1, 0, near_ns, False)
+            self.lengths.measured(self.now + 1, 1, rtt_ns, marked)
+        self.now += SPAN
+        assert self.lengths.measured(self.now, 0, near_ns, False)
+        return len(self.asked) > before
+
+    def answer(self, *rtts: int, number: int = 1, same: bool = False) -> int:
+        """Answers of this plane; how much longer it is known to be then."""
+        for rtt_ns in rtts:
+            self.lengths.answered(self.now + 1, number, rtt_ns, same)
+        return self.lengths.extra_ns[number]
+
+
+def test_nobody_is_asked_about_planes_that_are_alike() -> None:
+    bench = Bench()
+    assert not any(bench.span(BASE + MARGIN) for _ in range(40))
+    assert bench.lengths.extra_ns == [0, 0]
+
+
+@pytest.mark.parametrize("marked", [False, True])
+def test_a_plane_that_answers_late_is_longer_though_it_is_marked(marked: bool) -> None:
+    bench = Bench()
+    assert bench.span(7 * BASE, marked=marked)
+    assert bench.answer(BASE, BASE, number=0) == 0
+    assert bench.answer(7 * BASE) == 6 * BASE
+    assert bench.told[-1] == (1, 6 * BASE)
+
+
+def test_a_queue_that_never_empties_is_no_length() -> None:
+    bench = Bench()
+    assert bench.span(7 * BASE)
+    bench.answer(BASE, BASE, number=0)
+    assert bench.answer(BASE + MARGIN) == 0
+    assert bench.answer(3 * BASE) == 0, "the shortest answer counts"
+
+
+def test_it_is_as_long_as_its_shortest_answer_and_never_longer_than_its_data() -> None:
+    bench = Bench()
+    bench.span(7 * BASE)
+    bench.answer(BASE, BASE, number=0)
+    assert bench.answer(4 * BASE) == 3 * BASE + MARGIN, "a full packet takes longer than a probe"
+    assert bench.answer(9 * BASE) == 3 * BASE + MARGIN
+    other = Bench()
+    other.span(4 * BASE)
+    other.answer(BASE, BASE, number=0)
+    assert other.answer(9 * BASE) == 3 * BASE
+
+
+def test_an_answer_on_the_same_plane_has_taken_its_length_twice() -> None:
+    bench = Bench()
+    bench.span(7 * BASE)
+    bench.answer(BASE, BASE, number=0, same=True)
+    assert bench.answer(7 * BASE, same=True) == 3 * BASE + MARGIN
+    assert bench.answer(2 * BASE, same=False) == BASE + MARGIN
+
+
+def test_a_shorter_round_trip_of_data_is_true_without_asking() -> None:
+    bench = Bench()
+    bench.span(7 * BASE)
+    bench.answer(BASE, BASE, number=0)
+    assert bench.answer(7 * BASE) == 6 * BASE
+    bench.span(5 * BASE)
+    assert bench.lengths.extra_ns[1] == 4 * BASE
+    bench.span(BASE + MARGIN)
+    assert bench.lengths.extra_ns[1] == 0
+    assert bench.told[-1] == (1, 0)
+
+
+def test_a_plane_is_asked_about_of_which_nothing_was_heard_within_two_base_rtts() -> None:
+    bench = Bench()
+    for now in range(1, 2 * BASE):
+        assert not bench.lengths.measured(now, 0, BASE, False)
+    assert bench.lengths.measured(2 * BASE + 1, 0, BASE, False)
+    assert bench.asked == [2 * BASE + 1]
+    bench.answer(BASE, BASE, number=0)
+    assert bench.answer(7 * BASE) == 6 * BASE + MARGIN
+    idle = Bench()
+    idle.sent_ns[1] = 0
+    for now in range(1, 2 * BASE + 2):
+        idle.lengths.measured(now, 0, BASE, False)
+    assert not idle.asked, "nothing has left on that plane"
+
+
+def test_while_answers_change_nothing_the_peer_is_asked_less_and_less() -> None:
+    bench = Bench()
+    for _ in range(100):
+        if bench.span(3 * BASE):
+            bench.answer(BASE, BASE, number=0)
+            bench.answer(BASE, BASE)
+    gaps = [(later - earlier) // SPAN for earlier, later in zip(bench.asked, bench.asked[1:], strict=False)]
+    assert gaps[:5] == [1, 2, 4, 8, 16]
+    assert set(gaps[4:]) == {16}
+    assert bench.span(4 * BASE), "it seems longer than before: a new reason"
+
+
+def test_answers_are_waited_for_and_those_that_come_are_believed() -> None:
+    bench = Bench()
+    bench.span(7 * BASE)
+    bench.answer(BASE, number=0)
+    assert [bench.span(7 * BASE) for _ in range(3)] == [False] * 3
+    assert bench.answer(7 * BASE) == 6 * BASE, "each plane has answered"
+    lost = Bench()
+    lost.span(7 * BASE)
+    lost.answer(7 * BASE)
+    for _ in range(4):
+        assert lost.lengths.extra_ns[1] == 0
+        lost.span(7 * BASE)
+    assert lost.lengths.extra_ns[1] == 6 * BASE, "the others are lost"
+    assert not lost.lengths.answered(lost.now, 1, BASE, False) or lost.asked[1:]
+
+
+def test_who_may_not_ask_now_asks_at_the_end_of_the_next_span() -> None:
+    bench = Bench(answers=0)
+    assert bench.span(7 * BASE)
+    assert bench.answer(7 * BASE) == 0, "nobody was asked"
+    bench.answers = 4
+    assert bench.span(7 * BASE)
+    bench.answer(BASE, BASE, number=0)
+    assert bench.answer(7 * BASE) == 6 * BASE
+
+
+def test_answers_speak_of_planes_that_were_suspected_alone() -> None:
+    bench = Bench()
+    bench.span(7 * BASE)
+    assert bench.answer(2 * BASE, 2 * BASE, number=0) == 0
+    assert bench.answer(7 * BASE) == 6 * BASE
