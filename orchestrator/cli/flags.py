@@ -5,7 +5,7 @@ flags, then `--set`.
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias, overload
 
 import typer
 
@@ -58,11 +58,11 @@ WheelhouseOption: TypeAlias = Annotated[
     typer.Option("--wheelhouse", metavar="DIR", help="With --inventory: wheels for hosts that lack packages."),
 ]
 LeaseOption: TypeAlias = Annotated[
-    float | None,
+    str | None,
     typer.Option(
         "--lease",
-        metavar="SECONDS",
-        help="With --inventory: how long hosts that do not hear each other are waited for; 15, detached 600.",
+        help="With --inventory: wall time for which hosts that do not hear each other are waited for; 15s, detached "
+        "600s.",
     ),
 ]
 JobsOption: TypeAlias = Annotated[
@@ -86,6 +86,8 @@ ReceiverOption: TypeAlias = Annotated[str, typer.Option("--to", metavar="NIC", h
 
 ENGINE = "ssh"
 """The default."""
+WALL_S_MAX = 86_400.0
+"""A day: the longest wall time that a flag takes."""
 KNOWS_HOSTS = ("slurm",)
 """Engines that need no inventory."""
 _KEYS = {
@@ -119,7 +121,7 @@ def cluster_asked_for(
     engine: str,
     nodes_per_process: int | None = None,
     wheelhouse: Path | None = None,
-    lease_s: float | None = None,
+    lease: str | None = None,
     *,
     detached: bool = False,
 ) -> "Cluster | None":
@@ -130,17 +132,17 @@ def cluster_asked_for(
     from mrcfabric.errors import ConfigError
     from orchestrator.process.host_lease import lease_of
 
-    lease = lease_of(lease_s, detached=detached)
+    lease_s = lease_of(wall_time("--lease", lease), detached=detached)
     if not over_hosts(inventory, engine):
         refuse_alone(engine, nodes_per_process)
         if wheelhouse is not None:
             raise ConfigError("--wheelhouse", "is for other hosts", "name them with --inventory")
-        if lease_s is not None:
-            raise ConfigError(f"--lease {lease_s:g}", "one host has nobody to wait for", "add --inventory FILE")
+        if lease is not None:
+            raise ConfigError(f"--lease {lease}", "one host has nobody to wait for", "add --inventory FILE")
         return None
     from orchestrator.hosts.build import build
 
-    return build(topology, inventory, engine, nodes_per_process, lease, say, wheelhouse)
+    return build(topology, inventory, engine, nodes_per_process, lease_s, say, wheelhouse)
 
 
 def over_hosts(inventory: Path | None, engine: str) -> bool:
@@ -188,15 +190,7 @@ def instant(option: str, text: str | None) -> int | None:
     """A length of fabric time such as 250us, in nanoseconds; 0 needs no unit. Raises ConfigError."""
     if text is None:
         return None
-    from mrcfabric.errors import ConfigError
-    from mrcfabric.quantity import quantity
-
-    value = quantity(f"{option.strip('-')}_ns", text)
-    if text.strip().isdecimal() and int(text):
-        raise ConfigError(f"{option} {text}", "has no unit", f"{text}us, {text}ms or {text}ns of fabric time?")
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ConfigError(option, f"{text!r} is no time", "wanted: as 250us, 1ms or 300000ns")
-    return value
+    return _length_ns(option, text, "{0}us, {0}ms or {0}ns of fabric time?", "as 250us, 1ms or 300000ns")
 
 
 def duration(option: str, text: str | None) -> int | None:
@@ -209,27 +203,39 @@ def duration(option: str, text: str | None) -> int | None:
     return value
 
 
-def a_number(value: float) -> float:
-    """The value of an option that is a float. Raises BadParameter for NaN, which every bound lets through."""
-    if value != value:
-        raise typer.BadParameter("nan is no number.")
-    return value
-
-
-def wall_time(option: str, text: str | None) -> float | None:
-    """A length of wall time such as 90s, in seconds. Raises ConfigError."""
+@overload
+def wall_time(option: str, text: str, least_s: float = ..., most_s: float = ...) -> float: ...
+@overload
+def wall_time(option: str, text: str | None, least_s: float = ..., most_s: float = ...) -> float | None: ...
+def wall_time(option: str, text: str | None, least_s: float = 0.0, most_s: float = WALL_S_MAX) -> float | None:
+    """A length of wall time above 0 and within bounds, such as 90s, in seconds. Raises ConfigError."""
     if text is None:
         return None
     from mrcfabric.errors import ConfigError
-    from mrcfabric.quantity import quantity
     from mrcfabric.units import NS_PER_S
 
-    value = quantity("wall_ns", text)
-    if text.strip().isdecimal():
-        raise ConfigError(f"{option} {text}", "has no unit", f"{text}s of wall time?")
-    if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
-        raise ConfigError(option, f"{text!r} is no time", "wanted: wall time, as 90s or 500ms")
-    return value / NS_PER_S
+    value_ns = _length_ns(option, text, "{0}s of wall time?", "wall time, as 90s or 500ms")
+    if not value_ns:
+        raise ConfigError(option, f"{text!r} is no time at all", "wanted: wall time, as 90s or 500ms")
+    if not least_s * NS_PER_S <= value_ns <= most_s * NS_PER_S:
+        bounds = f"{least_s:g}s to {most_s:g}s" if least_s else f"at most {most_s:g}s"
+        raise ConfigError(f"{option} {text}", "will not do", f"wanted: wall time, {bounds}")
+    return value_ns / NS_PER_S
+
+
+def _length_ns(option: str, text: str, with_unit: str, wanted: str) -> int:
+    """A length with its unit, in nanoseconds; 0 needs none. Raises ConfigError."""
+    from mrcfabric.errors import ConfigError
+    from mrcfabric.quantity import QUANTITY, quantity
+
+    text = text.strip()
+    number = QUANTITY.fullmatch(text)
+    value = quantity("length_ns", text)
+    if number and not number[2] and value != 0 and not text.startswith("-"):
+        raise ConfigError(f"{option} {text}", "has no unit", with_unit.format(text))
+    if not isinstance(value, int) or value < 0:
+        raise ConfigError(option, f"{text!r} is no time", f"wanted: {wanted}")
+    return value
 
 
 def ev_number(text: str) -> int:

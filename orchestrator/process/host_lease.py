@@ -26,7 +26,9 @@ def lease_of(asked_s: float | None, *, detached: bool) -> float:
     if asked_s is None:
         return LEASE_DETACHED_S if detached else LEASE_S
     if not LEASE_S_MIN <= asked_s <= LEASE_S_MAX:
-        raise ConfigError(f"--lease {asked_s:g}", "will not do", f"{LEASE_S_MIN:g} to {LEASE_S_MAX:,.0f} seconds")
+        raise ConfigError(
+            f"--lease {asked_s:g}s", "will not do", f"{LEASE_S_MIN:g}s to {LEASE_S_MAX:.0f}s of wall time"
+        )
     return asked_s
 
 

@@ -31,7 +31,7 @@ class Pace:
     def of(cls, where: str, seconds: float) -> "Pace":
         """The pace of one scrape every `seconds` of wall time. Raises ConfigError that names `where`."""
         if not SCRAPE_S_MIN <= seconds <= SCRAPE_S_MAX:
-            raise ConfigError(where, f"{seconds:g} s is out of range", f"{SCRAPE_S_MIN:g} to {SCRAPE_S_MAX:g} seconds")
+            raise ConfigError(where, f"{seconds:g} s is out of range", f"{SCRAPE_S_MIN:g}s to {SCRAPE_S_MAX:g}s")
         return cls(round(seconds * 1000))
 
     @property

@@ -48,7 +48,7 @@ async def is_followed(fabric, node):
 
 async def main():
     capture = await begun("capture", "h000>*", "--kind", "data", "--clock", "wall", "--snap", "0", "-w", "x.pcapng")
-    trace = await begun("trace", "--share", "5%", "--count", "6", "--for", "100", "--json")
+    trace = await begun("trace", "--share", "5%", "--count", "6", "--for", "100s", "--json")
     async with Fabric.attach("apart") as fabric:
         while not (Path("x.pcapng").exists() and Path("x.pcapng").stat().st_size):
             await asyncio.sleep(0.02)

@@ -140,7 +140,7 @@ async def test_the_end_of_a_job_and_of_an_orchestrator_leaves_nothing(site: Site
     alone = await site.jobs.allocate("--nodelist=h1")
     plan = (await site.mrcfabric("plan", "apart.yaml", "--json", "--engine", "slurm", job=alone)).well()
     assert [(one["name"], one["data"]) for one in json.loads(plan)["placement"]["hosts"]] == [("h1", first.address)]
-    (await site.mrcfabric("up", "apart.yaml", "--detach", "--engine", "slurm", "--lease", "5", job=alone)).well()
+    (await site.mrcfabric("up", "apart.yaml", "--detach", "--engine", "slurm", "--lease", "5s", job=alone)).well()
     said = (await site.mrcfabric("status")).well()
     assert f"host      h1 at {first.address}: 12 of 12 daemons run" in said
     pid = run_folder.holder_pid(home.folder / "out/apart")
@@ -174,7 +174,7 @@ async def test_a_host_that_is_killed_takes_its_nodes_along_and_nothing_else(doom
     (home.folder / "wrong.yaml").write_text(inventory(hosts).replace("h2:", "h9:"))
     (home.folder / "hosts.yaml").write_text(inventory(hosts))
     job = await site.jobs.allocate()
-    up = ("up", "apart.yaml", "--detach", "--engine", "slurm", "--lease", "6", "--inventory")
+    up = ("up", "apart.yaml", "--detach", "--engine", "slurm", "--lease", "6s", "--inventory")
     refused = await site.mrcfabric(*up, "wrong.yaml", job=job)
     assert (refused.code, refused.out) == (2, "")
     hint = "hosts are called as Slurm calls them; it has h1, h2, h3"

@@ -39,6 +39,7 @@ from orchestrator.cli.flags import (
     cluster_asked_for,
     overrides,
     say_limits,
+    wall_time,
 )
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def up(
         bool, typer.Option("--with-prometheus", help="Start the Prometheus that is installed here beside it.")
     ] = False,
     scrape_interval: Annotated[
-        float | None, typer.Option("--scrape-interval", help="Wall seconds between its scrapes; default: 2.")
+        str | None, typer.Option("--scrape-interval", help="Wall time from scrape to scrape, as 5s; default: 2s.")
     ] = None,
     metrics_address: Annotated[
         str | None,
@@ -131,7 +132,7 @@ def up(
     raise typer.Exit((agent.run_detached if detach else agent.run_foreground)(options, typer.echo))
 
 
-def _pace_of(with_prometheus: bool, scrape_interval: float | None, owner_only: bool) -> "Pace | None":
+def _pace_of(with_prometheus: bool, scrape_interval: str | None, owner_only: bool) -> "Pace | None":
     """The pace of the Prometheus beside the fabric; None: start none. Raises ConfigError."""
     from mrcfabric.errors import ConfigError
 
@@ -144,7 +145,7 @@ def _pace_of(with_prometheus: bool, scrape_interval: float | None, owner_only: b
         return None
     from orchestrator.prometheus import prometheus_server, rule
 
-    pace = rule.Pace.of("--scrape-interval", SCRAPE_S if scrape_interval is None else scrape_interval)
+    pace = rule.Pace.of("--scrape-interval", wall_time("--scrape-interval", scrape_interval) or SCRAPE_S)
     prometheus_server.find_program()
     return pace
 

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from orchestrator.cli.flags import JsonOption, NameOption, RunDirOption, a_number
+from orchestrator.cli.flags import JsonOption, NameOption, RunDirOption, wall_time
 
 if TYPE_CHECKING:
     from mrcfabric.topology import Topology
     from orchestrator.live.pause_tree import PauseTree
     from orchestrator.live.snapshot import Snapshot
+
+OVER_S = (0.1, 60.0)
+"""The shortest and the longest time between the two looks."""
 
 
 def register(app: typer.Typer) -> None:
@@ -27,9 +30,7 @@ def pauses(
         list[str] | None,
         typer.Argument(metavar="[PART]...", help="Only trees with this node, link or direction of one: p0-t0-0>h003."),
     ] = None,
-    over_s: Annotated[
-        float, typer.Option("--over", min=0.1, max=60, callback=a_number, help="Wall seconds between the two looks.")
-    ] = 1.0,
+    over: Annotated[str, typer.Option("--over", help="Wall time between the two looks, as 5s.")] = "1s",
     name: NameOption = None,
     run_dir: RunDirOption = None,
     as_json: JsonOption = False,
@@ -47,6 +48,7 @@ def pauses(
     from orchestrator.live.pause_tree import trees_of
     from orchestrator.planning.abilities import lossless
 
+    over_s = wall_time("--over", over, *OVER_S)
     folder = find(name, run_dir).folder
 
     async def looked() -> "tuple[Topology, Snapshot]":

@@ -107,7 +107,7 @@ def run(
         open_backend = simulated(plan, trace=trace)
     else:
         fabric = run_dir or (report or default_path(plan.name)) / FABRIC_FOLDER
-        cluster = cluster_asked_for(plan.topology, inventory, engine, wheelhouse=wheelhouse, lease_s=lease)
+        cluster = cluster_asked_for(plan.topology, inventory, engine, wheelhouse=wheelhouse, lease=lease)
         open_backend = launched(plan, fabric, pack=packing, trace=trace, cluster=cluster)
     if on is None:
         say_limits(plan.topology)

@@ -7,7 +7,10 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli.flags import NameOption, RunDirOption, a_number
+from orchestrator.cli.flags import NameOption, RunDirOption, wall_time
+
+EVERY_S = (0.1, 60.0)
+"""The shortest and the longest time from look to look."""
 
 
 def register(app: typer.Typer) -> None:
@@ -16,9 +19,7 @@ def register(app: typer.Typer) -> None:
 
 
 def top(
-    period_s: Annotated[
-        float, typer.Option("--every", min=0.1, max=60, callback=a_number, help="Seconds from look to look.")
-    ] = 0.5,
+    every: Annotated[str, typer.Option("--every", help="Wall time from look to look, as 2s.")] = "500ms",
     looks: Annotated[int | None, typer.Option("--count", "-n", min=1, help="How many looks; none: until q.")] = None,
     name: NameOption = None,
     run_dir: RunDirOption = None,
@@ -32,6 +33,7 @@ def top(
     from orchestrator.client.agent_fabric import AgentFabric
     from orchestrator.process.run_folder import has_ended
 
+    period_s = wall_time("--every", every, *EVERY_S)
     folder = find(name, run_dir).folder
 
     async def attached() -> None:

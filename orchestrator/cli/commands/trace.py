@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from orchestrator.cli.flags import JsonOption, NameOption, RunDirOption, a_number
+from orchestrator.cli.flags import JsonOption, NameOption, RunDirOption, wall_time
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from orchestrator.tracing.follower import Follower
     from orchestrator.tracing.journey import Journey
 
-FOR_S = 10.0
 FOR_S_MAX = 3600.0
 SHARE_COUNT = 100
 
@@ -37,12 +36,7 @@ def trace(
         str | None, typer.Option("--share", help="A share of the packets, as 0.1% or 0.001; without --qp of all QPs.")
     ] = None,
     count: Annotated[int | None, typer.Option("--count", "-n", min=1, help="Stop after so many packets.")] = None,
-    for_s: Annotated[
-        float,
-        typer.Option(
-            "--for", min=0.0, max=FOR_S_MAX, callback=a_number, help="Stop after so many seconds of wall time."
-        ),
-    ] = FOR_S,
+    length: Annotated[str, typer.Option("--for", help="Wall time after which it stops, as 30s.")] = "10s",
     name: NameOption = None,
     run_dir: RunDirOption = None,
     as_json: JsonOption = False,
@@ -56,6 +50,7 @@ def trace(
         raise ConfigError("trace", "which packets?", "name a QP as --qp h000:17, or a share of all as --share 0.1%")
     if psn is not None and (qp is None or share is not None):
         raise ConfigError("--psn", "a PSN is one QP's", "with --qp, and without --share")
+    for_s = wall_time("--for", length, most_s=FOR_S_MAX)
     asyncio.run(_trace(qp, psn, share, count, for_s, name, run_dir, as_json))
 
 

@@ -1,9 +1,12 @@
 """Size flags and --set become one list, in their order of precedence; EVs as typed are numbers or refused."""
 
 import pickle
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from mrcfabric.errors import ConfigError
@@ -36,8 +39,8 @@ def test_a_mistake_names_the_flag_that_was_written() -> None:
 
 def test_a_lease_is_for_hosts_of_an_inventory() -> None:
     assert cluster_asked_for(Topology.demo(), None, "ssh") is None
-    with pytest.raises(ConfigError, match="--lease 20: one host has nobody to wait for"):
-        cluster_asked_for(Topology.demo(), None, "ssh", lease_s=20.0)
+    with pytest.raises(ConfigError, match="--lease 20s: one host has nobody to wait for"):
+        cluster_asked_for(Topology.demo(), None, "ssh", lease="20s")
 
 
 def test_evs_as_typed() -> None:
@@ -48,11 +51,38 @@ def test_evs_as_typed() -> None:
             ev_number(wrong)
 
 
-@pytest.mark.parametrize("words", [("pauses", "--over"), ("top", "--every"), ("trace", "--for")])
-def test_nan_is_within_no_bounds(words: tuple[str, str], tmp_path: Path) -> None:
-    done = CliRunner().invoke(build_app(), [*words, "nan", "--run-dir", str(tmp_path)])
-    assert done.exit_code == 2
-    assert "nan is no number" in done.stderr
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("pauses", "--over"),
+        ("top", "--every"),
+        ("trace", "--share", "1%", "--for"),
+        ("up", "--with-prometheus", "--scrape-interval"),
+        ("up", "--lease"),
+    ],
+)
+def test_every_length_of_wall_time_has_a_unit(words: tuple[str, ...], tmp_path: Path) -> None:
+    for text, told in (
+        ("5", f"{words[-1]} 5: has no unit (5s of wall time?)"),
+        ("2.5", f"{words[-1]} 2.5: has no unit (2.5s of wall time?)"),
+        ("1e9", "has no unit"),
+        ("nan", f"{words[-1]}: 'nan' is no time (wanted: wall time, as 90s or 500ms)"),
+        ("999999s", "will not do"),
+    ):
+        done = CliRunner().invoke(build_app(), [*words, text, "--run-dir", str(tmp_path)])
+        assert isinstance(done.exception, ConfigError)
+        assert told in str(done.exception)
+
+
+def test_no_flag_takes_a_bare_number_for_a_length() -> None:
+    def commands(group: Any) -> Iterator[Any]:
+        for command in group.commands.values():
+            yield from commands(command) if hasattr(command, "commands") else (command,)
+
+    app = typer.main.get_command(build_app())
+    assert len(list(commands(app))) > 20
+    floats = {option.opts[0] for command in commands(app) for option in command.params if option.type.name == "float"}
+    assert floats == {"--rate"}, "of snapshots a second"
 
 
 def test_a_length_has_a_unit() -> None:
@@ -67,7 +97,9 @@ def test_a_length_has_a_unit() -> None:
         (instant, "--at", "-3us", "is no time"),
         (duration, "--for", "0us", "--for: '0us' is no time at all"),
         (wall_time, "--ttl", "5", r"--ttl 5: has no unit \(5s of wall time\?\)"),
-        (wall_time, "--ttl", "0s", "is no time"),
+        (wall_time, "--ttl", "0s", "is no time at all"),
+        (wall_time, "--ttl", "5.0", "has no unit"),
+        (instant, "--at", "1e3", "has no unit"),
     ):
         with pytest.raises(ConfigError, match=hint):
             ask(option, text)

@@ -118,7 +118,7 @@ async def test_faults_fire_alerts_and_healing_resolves_them(served: Fabric, aske
 
 def test_beside_a_fabric_of_the_command_line(tmp_path: Path) -> None:
     """Found by both ways of discovery, told of, and gone with a killed agent, whose folder `down` then sweeps."""
-    started = ask(tmp_path, "up", *SMALL_FLAGS, "--detach", "--with-prometheus", "--scrape-interval", "1")
+    started = ask(tmp_path, "up", *SMALL_FLAGS, "--detach", "--with-prometheus", "--scrape-interval", "1s")
     url = next(line.split()[-1] for line in started.splitlines() if "Prometheus at" in line)
     assert f"  series    Prometheus at {url}" in ask(tmp_path, "status")
     folder = tmp_path / "out" / "small"
@@ -192,4 +192,4 @@ def test_a_machine_without_it_is_told_in_one_line(tmp_path: Path, monkeypatch: p
         prometheus_server.find_program()
     assert "--with-prometheus: no program" in fails(tmp_path, "up", *SMALL_FLAGS, "--with-prometheus")
     assert not (tmp_path / "out").exists()
-    assert "nothing scrapes" in fails(tmp_path, "up", *SMALL_FLAGS, "--scrape-interval", "3")
+    assert "nothing scrapes" in fails(tmp_path, "up", *SMALL_FLAGS, "--scrape-interval", "3s")

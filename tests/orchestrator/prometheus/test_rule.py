@@ -16,7 +16,7 @@ def test_windows_follow_the_scrapes() -> None:
 
 @pytest.mark.parametrize("seconds", [0.99, 61, -1, float("nan")])
 def test_a_pace_out_of_range_is_a_mistake(seconds: float) -> None:
-    with pytest.raises(ConfigError, match=r"--every: .* s is out of range \(1 to 60 seconds\)"):
+    with pytest.raises(ConfigError, match=r"--every: .* s is out of range \(1s to 60s\)"):
         Pace.of("--every", seconds)
 
 

@@ -31,7 +31,7 @@ async def fabric(tmp_path: Path) -> AsyncIterator[Fabric]:
 
 async def said(fabric: Fabric, *arguments: str) -> str:
     folder = fabric.folder.path
-    return await asyncio.to_thread(ask, folder, "pauses", "--over", "0.5", *arguments, "--run-dir", str(folder))
+    return await asyncio.to_thread(ask, folder, "pauses", "--over", "500ms", *arguments, "--run-dir", str(folder))
 
 
 async def answered(fabric: Fabric, *arguments: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.integration
 
 async def test_plain_lines_without_a_terminal(served: Fabric) -> None:
     folder = served.folder.path
-    said = await asyncio.to_thread(ask, folder, "top", "-n", "2", "--every", "0.1", "--run-dir", str(folder))
+    said = await asyncio.to_thread(ask, folder, "top", "-n", "2", "--every", "100ms", "--run-dir", str(folder))
     lines = said.splitlines()
     assert len(lines) == 2
     assert all("Gb/s" in line and "valid" in line for line in lines)
@@ -35,7 +35,7 @@ class Screen:
     def __init__(self, folder: Path) -> None:
         self.ours, self.theirs = pty.openpty()
         self.before = termios.tcgetattr(self.theirs)
-        asked = [sys.executable, "-m", "orchestrator.cli", "top", "--every", "0.2", "--run-dir", str(folder)]
+        asked = [sys.executable, "-m", "orchestrator.cli", "top", "--every", "200ms", "--run-dir", str(folder)]
         environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80", "LINES": "24"}
         self.child = subprocess.Popen(
             asked, stdin=self.theirs, stdout=self.theirs, stderr=self.theirs, env=environment, start_new_session=True

@@ -112,7 +112,7 @@ async def said(process: asyncio.subprocess.Process) -> tuple[int | None, str, st
 async def test_a_signal_ends_a_trace_with_what_is_known(served: Fabric, number: signal.Signals) -> None:
     write = await connect(served)
     where = ("--run-dir", str(served.folder.path))
-    async with begun(served, "--qp", "h000:5", "--for", "600", "--psn", "0-3", "--json") as process:
+    async with begun(served, "--qp", "h000:5", "--for", "600s", "--psn", "0-3", "--json") as process:
         other = await asyncio.to_thread(fails, served.folder.path, "trace", "--share", "1%", *where, code=1)
         assert "packets are being followed already" in other
         assert "one trace at a time" in other
@@ -142,6 +142,6 @@ async def _sent(fabric: Fabric) -> bool:
 @pytest.mark.integration
 async def test_a_signal_before_anything_was_sent(served: Fabric) -> None:
     await connect(served)
-    async with begun(served, "--qp", "h000:5", "--for", "600") as process:
+    async with begun(served, "--qp", "h000:5", "--for", "600s") as process:
         process.send_signal(signal.SIGINT)
         assert await said(process) == (1, "", "it was stopped\nno such packet was sent\n")

@@ -36,7 +36,7 @@ def run(monkeypatch: pytest.MonkeyPatch, folder: Path, *words: str) -> int:
         (("perf", "ring", "--pack", "box"), "no such packing"),
         (("demo", "--set", "t1_per_plane=1"), "too small for the demonstration"),
         (("demo", "--inventory", "no-hosts.yaml"), "no-hosts.yaml: cannot be read"),
-        (("perf", "ring", "--lease", "20"), "add --inventory FILE"),
+        (("perf", "ring", "--lease", "20s"), "add --inventory FILE"),
         (("demo", "--engine", "service"), "add --inventory FILE"),
         (("perf", "ring", "--nodes-per-process", "2"), "add --inventory FILE"),
         (("send", "missing", "--from", "h000", "--to", "h001", "--engine", "slurm"), "no allocation"),
