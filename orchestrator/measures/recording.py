@@ -143,6 +143,9 @@ class Injected:
     """The condition that triggered it; "" for the timetable."""
     met_packets: int | None = None
     """Packets that met it (`orchestrator.runs.fault_traffic`); None: not counted, or the fault concerns no packets."""
+    met_ns: tuple[Instant, Instant] | None = None
+    """The readings of counters between which packets met it: the last one before the first, the first one after the
+    last. None: there was none."""
 
     @property
     def over_ns(self) -> Instant:

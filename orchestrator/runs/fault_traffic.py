@@ -71,7 +71,11 @@ class FaultTraffic:
             for node, name in places:
                 before = self._seen.get(node)
                 if node in counts and before is not None and _bites(injected, before[0], at_ns):
-                    injected.met_packets += _figure(counts[node], name) - _figure(before[1], name)
+                    met = _figure(counts[node], name) - _figure(before[1], name)
+                    injected.met_packets += met
+                    if met:
+                        first_ns = before[0] if injected.met_ns is None else min(before[0], injected.met_ns[0])
+                        injected.met_ns = first_ns, at_ns
             if injected.over_ns < min((self._seen.get(node, (0, {}))[0] for node, _ in places), default=0):
                 del self._places[_key(injected.fault)]
         for node, told in counts.items():

@@ -8,7 +8,9 @@ from mrcfabric.units import NEVER
 from orchestrator.faults.fault import Fault, Window
 from orchestrator.measures.recording import Injected
 from orchestrator.report.fault_costs import fault_row
-from tests.support.recordings import FLAP, WORK_END, sample_recording
+from tests.support.recordings import BEGIN, FLAP, WORK_END, sample_recording
+from tests.support.runs import simulated
+from tests.support.scenarios import plan_of
 
 
 def test_a_fault_that_came_and_went() -> None:
@@ -37,6 +39,36 @@ def test_a_fault_that_lasted_as_long_as_the_run() -> None:
     assert row["over_ns"] is None
     assert row["windows"] == [[WORK_END - 100_000, None, {"share_ppm": 1}]]
     assert (row["goodput_during"], row["goodput_after"]) == (0.9, None)
+
+
+def test_packets_lost_by_their_numbers_cost_what_followed_them() -> None:
+    recording = sample_recording()
+    windows = (Window(BEGIN, NEVER, {"qpn": 1, "psn": 1, "psns": 2}),)
+    third = Injected(Fault("x", "nth_packet", ("a~b",), windows), met_packets=2, met_ns=(FLAP[0], FLAP[1]))
+    row, flap = fault_row(third, recording), fault_row(recording.faults[0], recording)
+    same = ("goodput_before", "goodput_during", "goodput_after", "packets_lost", "evs_retired", "detection_rtts")
+    assert {key: row[key] for key in same} == {key: flap[key] for key in same}
+    assert (row["over_ns"], row["windows"][0][:2]) == (FLAP[1], [BEGIN, None])
+    half = fault_row(replace(third, met_packets=1), recording)
+    assert (half["over_ns"], half["packets_lost"]) == (None, 40)
+    none = fault_row(replace(third, met_packets=0, met_ns=None), recording)
+    assert (none["packets_lost"], none["retransmissions"], none["goodput_before"]) == (0, 0, None)
+
+
+async def test_losses_of_another_fault_do_not_count_for_packets_lost_by_their_numbers() -> None:
+    plan = plan_of(
+        "name: nth\nfabric: {planes: 2, t0_per_plane: 2, t1_per_plane: 2, nics_per_t0: 2}\nlength: 150rtt\n"
+        "workload: [{name: pair, kind: p2p, ranks: [h000, h002], message_bytes: 64KiB, messages: 300}]\nmethod:\n"
+        " - {name: two, fault: nth_packet, flow: 'pair:h000>h002', packet: 7, psns: 2, selector: {of: h000}}\n"
+        " - {name: never, fault: nth_packet, flow: 'pair:h000>h002', packet: 99999, selector: {of: h000}}\n"
+        " - {name: lossy, fault: loss, at: 60rtt, toxicity: 2%, selector: {links: 'h000>p1-t0-0'}, for: 60rtt}\n"
+    )
+    recording = await simulated(plan)
+    two, never, lossy = (fault_row(one, recording) for one in recording.faults)
+    assert lossy["packets_lost"] > 2
+    assert (two["packets_lost"], two["retransmissions"], two["met_packets"]) == (2, 2, 2)
+    assert two["over_ns"] < lossy["windows"][0][0]
+    assert (never["packets_lost"], never["over_ns"]) == (0, None)
 
 
 def test_a_fault_after_everything_cost_nothing() -> None:

@@ -25,7 +25,7 @@ def test_packets_of_a_link_count_while_it_bites() -> None:
     traffic, injected = book("link_down", LINK)
     for at_ns, met in ((50, 3), (150, 5), (250, 9), (350, 20)):
         traffic.enter(at_ns, {"p0-t0-0": {"met.2": met}, "p0-t1-0": {"met.0": 0}}, [injected])
-    assert injected.met_packets == 6
+    assert (injected.met_packets, injected.met_ns) == (6, (50, 250))
 
 
 def test_a_node_that_is_read_late_loses_nothing() -> None:
@@ -33,7 +33,7 @@ def test_a_node_that_is_read_late_loses_nothing() -> None:
     traffic.enter(50, {"p0-t0-0": {"met.2": 0}, "p0-t1-0": {"met.0": 0}}, [injected])
     traffic.enter(250, {"p0-t1-0": {"met.0": 2}}, [injected])
     traffic.enter(300, {"p0-t0-0": {"met.2": 7}, "p0-t1-0": {"met.0": 2}}, [injected])
-    assert injected.met_packets == 9
+    assert (injected.met_packets, injected.met_ns) == (9, (50, 300))
 
 
 @pytest.mark.parametrize(
