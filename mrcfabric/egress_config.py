@@ -6,7 +6,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from mrcfabric.errors import ConfigError
+from mrcfabric.errors import ConfigError, out_of_order
 from mrcfabric.rng import PPM
 from mrcfabric.wire.dscp import DSCP_MAX
 from mrcfabric.wire.entropy import EvOrder
@@ -68,7 +68,8 @@ class EgressConfig:
             if value < least:
                 raise ConfigError(f"egress.{name}", f"{value} is too small", f"at least {least}")
         if self.ecn_max_bytes < self.ecn_min_bytes:
-            raise ConfigError("egress.ecn_max_bytes", f"{self.ecn_max_bytes} is below ecn_min_bytes")
+            least, most = self.ecn_min_bytes, self.ecn_max_bytes
+            raise out_of_order("egress.ecn_min_bytes", least, "egress.ecn_max_bytes", most, equal=True)
         if self.ecn_max_ppm > PPM:
             raise ConfigError("egress.ecn_max_ppm", f"{self.ecn_max_ppm} is out of range", f"0..{PPM}")
         if not 0 < self.control_share_ppm <= PPM:

@@ -20,14 +20,16 @@ class WireError(ValueError):
 class ConfigError(Exception):
     """A mistake of the operator: where it is, what it is, and how to mend it."""
 
-    def __init__(self, where: str, what: str, hint: str = "") -> None:
+    def __init__(self, where: str, what: str, hint: str = "", also: tuple[str, ...] = ()) -> None:
         super().__init__(_one_line(f"{where}: {what}" + (f" ({hint})" if hint else "")))
         self.where = where
         self.what = what
         self.hint = hint
+        self.also = also
+        """Other settings that it is about: the operator may have written one of these, and `where` follows from it."""
 
-    def __reduce__(self) -> tuple[type["ConfigError"], tuple[str, str, str]]:
-        return type(self), (self.where, self.what, self.hint)
+    def __reduce__(self) -> tuple[type["ConfigError"], tuple[str, str, str, tuple[str, ...]]]:
+        return type(self), (self.where, self.what, self.hint, self.also)
 
 
 def misfit(where: str, value: object, wanted: str) -> ConfigError:
@@ -38,6 +40,19 @@ def misfit(where: str, value: object, wanted: str) -> ConfigError:
         hint = f"wanted: {wanted}; YAML reads {read} as {word}; put a text in quotes"
         return ConfigError(where, f"is the truth value {word}", hint)
     return ConfigError(where, f"{value!r} will not do", f"wanted: {wanted}")
+
+
+def out_of_order(less: str, low: float | str, more: str, high: float | str, *, equal: bool = False) -> ConfigError:
+    """Two settings with their values, the first of which must be below the second; `equal`: or the same."""
+    what = f"{low} is {'above' if equal else 'not below'} {more}, which is {high}"
+    return ConfigError(less, what, f"lower {less}, or raise {more}", (more,))
+
+
+def bounds(least: int | None, most: int | None) -> str:
+    """What a whole number may be. At least one of the two is given."""
+    if least is None or most is None:
+        return f"at most {most}" if least is None else f"at least {least}"
+    return f"{least} to {most}"
 
 
 def _one_line(text: str) -> str:

@@ -313,7 +313,7 @@ def _table(loader: yaml.SafeLoader, path: str, name: str, node: yaml.Node, place
     table: dict[str, Any] = {}
     for key, value in _entries(path, node, None, f"{name} setting"):
         places[f"{name}.{key}"] = _place(path, value)
-        table[key] = _leaf(loader, path, _unit_key(name, key), value)
+        table[key] = _leaf(loader, path, _unit_key(name, key), value, f"{name}.")
     return table
 
 
@@ -322,19 +322,21 @@ def _unit_key(table: str, key: str) -> str:
     return table if table.rpartition("_")[2] in UNITS else key
 
 
-def _leaf(loader: yaml.SafeLoader, path: str, key: str, node: yaml.Node) -> Any:
+def _leaf(loader: yaml.SafeLoader, path: str, key: str, node: yaml.Node, table: str = "") -> Any:
+    """The value of a key, which messages show with the table that it is in."""
+    name = table + shown(key)
     if not isinstance(node, yaml.ScalarNode):
-        raise ConfigError(_place(path, node), f"{shown(key)} must be one value, not a list or a table")
+        raise ConfigError(_place(path, node), f"{name} must be one value, not a list or a table")
     try:
         value = loader.construct_object(node, deep=True)
     except yaml.constructor.ConstructorError:
-        raise ConfigError(_place(path, node), f"{shown(key)}: the tag {shown(node.tag)} means nothing here") from None
+        raise ConfigError(_place(path, node), f"{name}: the tag {shown(node.tag)} means nothing here") from None
     except ValueError:
-        raise ConfigError(_place(path, node), f"{shown(key)}: {shown(node.value)} cannot be read") from None
+        raise ConfigError(_place(path, node), f"{name}: {shown(node.value)} cannot be read") from None
     if value is None:
-        raise ConfigError(_place(path, node), f"{shown(key)} has no value")
+        raise ConfigError(_place(path, node), f"{name} has no value")
     if wrong := another_base(node.value, value):
-        raise ConfigError(_place(path, node), f"{shown(key)}: {wrong}", PLAINLY)
+        raise ConfigError(_place(path, node), f"{name}: {wrong}", PLAINLY)
     return _value(key, value, node.value)
 
 
@@ -384,6 +386,7 @@ def _place(path: str, node: yaml.Node) -> str:
 
 def _located(error: ConfigError, places: Mapping[str, str], path: str) -> ConfigError:
     key = error.where.removeprefix("topology.")
-    if key in places:
-        return ConfigError(places[key], f"{key}: {error.what}", error.hint)
+    for one in (key, *error.also):
+        if one in places:
+            return ConfigError(places[one], f"{key}: {error.what}", error.hint)
     return ConfigError(f"{path}: {error.where}" if path else error.where, error.what, error.hint)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mrcfabric.credit_egress_config import STALL_COUNT_MAX, CreditEgressConfig
+from mrcfabric.errors import ConfigError, misfit, out_of_order
 from mrcfabric.units import Instant
 from mrcfabric.vl_arbitration import ENTRIES_MAX, NO_LIMIT, WEIGHT_MAX, Table
 from mrcfabric.wire.flow_control import BLOCKS_MAX
@@ -107,15 +108,21 @@ def _table(text: str, vls: int) -> Table | None:
     return tuple(found) if all(vl < vls and weight <= WEIGHT_MAX for vl, weight in found) else None
 
 
-def credit_fault(knobs: CreditKnobs) -> tuple[str, str] | None:
-    """What is wrong with the VLs of a fabric: the knob, and what is wanted; None: nothing."""
+def credit_fault(knobs: CreditKnobs) -> ConfigError | None:
+    """What is wrong with the VLs of a fabric; None: nothing."""
     if sl2vl(knobs) is None:
-        return "vl_of_sl", f"modulo, or 16 VLs with commas, each below {knobs.vls} or 15"
+        wanted = f"modulo, or 16 VLs with commas, each 15 or below switch.vls, which is {knobs.vls}"
+        return misfit("switch.vl_of_sl", knobs.vl_of_sl, wanted)
     if tables(knobs) is None:
         name = "vl_high" if knobs.vl_low == EQUAL else "vl_low"
-        return name, f"at most {ENTRIES_MAX} of VL:WEIGHT with commas, as 0:64,1:10, that give each VL a turn"
-    if knobs.credit_update_blocks > knobs.vl_blocks:
-        return "credit_update_blocks", f"not above vl_blocks, which is {knobs.vl_blocks}"
+        wanted = (
+            f"at most {ENTRIES_MAX} of VL:WEIGHT with commas, as 0:64,1:10, that give a turn to each of switch.vls, "
+            f"which is {knobs.vls}"
+        )
+        return misfit(f"switch.{name}", getattr(knobs, name), wanted)
+    update, room = knobs.credit_update_blocks, knobs.vl_blocks
+    if update > room:
+        return out_of_order("switch.credit_update_blocks", update, "switch.vl_blocks", room, equal=True)
     return None
 
 
@@ -140,6 +147,11 @@ def credited_port(
     both, levels = tables(knobs), sl2vl(knobs)
     assert both is not None
     assert levels is not None
+    room, packet = knobs.vl_blocks, frame_blocks(mtu_bytes)
+    if room < packet:
+        what = f"{room} hold no packet of topology.mtu_bytes, which is {mtu_bytes}"
+        hint = f"switch.vl_blocks: {packet} to {BLOCKS_MAX}, or a smaller mtu_bytes"
+        raise ConfigError("switch.vl_blocks", what, hint, ("mtu_bytes",))
     return CreditEgressConfig(
         rate_bps=rate_bps,
         delay_ns=delay_ns,
@@ -152,5 +164,5 @@ def credited_port(
         head_life_ns=life_ns(head_life),
         stall_count=knobs.vl_stall_count,
         data_vl=levels[sl],
-        frame_blocks=frame_blocks(mtu_bytes),
+        frame_blocks=packet,
     )

@@ -14,7 +14,7 @@ from typing import Final
 
 from mrcfabric.class_egress_config import ClassEgressConfig
 from mrcfabric.egress_config import OVERHEAD_BYTES, EgressConfig
-from mrcfabric.errors import ConfigError, misfit
+from mrcfabric.errors import ConfigError, misfit, out_of_order
 from mrcfabric.naming import adjacency_usid, shown
 from mrcfabric.rng import seed_of
 from mrcfabric.settings import settings_from
@@ -137,8 +137,12 @@ def lossless_config(topology: Topology, settings: SwitchSettings, ends: Sequence
             xon_offset_bytes=settings.pfc_xon_offset_bytes,
         )
     except ConfigError as error:
-        key = "buffer_bytes" if error.where.endswith("bytes_total") else "pfc_xoff_bytes"
-        raise ConfigError(f"switch.{key}", error.what, error.hint) from None
+        reserved, xoff = settings.pfc_reserved_bytes, settings.pfc_xoff_bytes
+        if error.where == "buffer.reserved_bytes":
+            raise out_of_order("switch.pfc_reserved_bytes", reserved, "switch.pfc_xoff_bytes", xoff) from None
+        also = ("switch.pfc_headroom", "switch.pfc_reserved_bytes", "switch.pfc_classes")
+        hint = f"raise switch.buffer_bytes, or lower {', '.join(also[:2])} or the number of {also[2]}"
+        raise ConfigError("switch.buffer_bytes", error.what, hint, also) from None
     return LosslessConfig(buffer, settings.pfc_quanta, settings.pfc_watchdog_ns, settings.pfc_watchdog_restore_ns)
 
 

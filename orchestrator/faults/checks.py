@@ -10,7 +10,7 @@ from typing import Final
 from mrcfabric.brake import SHARE_PPM_MIN, SPELLS_MAX
 from mrcfabric.control_cut import WINDOWS_MAX as CUTS_MAX
 from mrcfabric.egress_config import OVERHEAD_BYTES
-from mrcfabric.errors import ConfigError, misfit
+from mrcfabric.errors import ConfigError, misfit, out_of_order
 from mrcfabric.impairment import BURST_PACKETS_MAX, DELAY_NS_MAX, RATE_BPS_MAX
 from mrcfabric.impairment_bounds import BLACK_HOLES_MAX
 from mrcfabric.naming import shown
@@ -168,7 +168,7 @@ def _check_together(kind: str, figures: Mapping[str, Figure]) -> None:
         if not figures["off"] and least is None and most is None:
             raise ConfigError(kind, "changes nothing", "give off, min_bytes or max_bytes")
         if isinstance(least, int) and isinstance(most, int) and most < least:
-            raise ConfigError(f"{kind}.max_bytes", f"{most} is below min_bytes")
+            raise out_of_order(f"{kind}.min_bytes", least, f"{kind}.max_bytes", most, equal=True)
 
 
 def _check_windows(topology: Topology, fault: Fault) -> None:

@@ -50,6 +50,13 @@ class Order(NamedTuple):
         return nic_name(self.nic)
 
 
+def check_period(where: str, written: str, period_ns: int) -> None:
+    """Raises ConfigError for a time in which NICs do no round of probes; `written`: as somebody wrote it."""
+    if not SELF_PROBE_PERIOD_NS_MIN <= period_ns <= PERIOD_NS_MAX:
+        hint = f"from {SELF_PROBE_PERIOD_NS_MIN} ns to {PERIOD_NS_MAX} ns of fabric time, as 20us"
+        raise ConfigError(where, f"a round of probes cannot take {written}", hint)
+
+
 @dataclass(frozen=True, slots=True)
 class WatchSettings:
     """The figures of a watch. Times are nanoseconds of fabric time."""
@@ -65,11 +72,7 @@ class WatchSettings:
 
     def __post_init__(self) -> None:
         """Raises ConfigError."""
-        if self.period_ns < SELF_PROBE_PERIOD_NS_MIN:
-            what = f"{self.period_ns} is too small"
-            raise ConfigError("mapper.period_ns", what, f"at least {SELF_PROBE_PERIOD_NS_MIN}")
-        if self.period_ns > PERIOD_NS_MAX:
-            raise ConfigError("mapper.period_ns", f"{self.period_ns} is too large", f"at most {PERIOD_NS_MAX}")
+        check_period("mapper.period_ns", f"{self.period_ns} ns", self.period_ns)
         if self.look_ns < 1:
             raise ConfigError("mapper.look_ns", f"{self.look_ns} is too small", "at least 1")
 

@@ -295,8 +295,8 @@ def _mapper(site: Site, root: Spot, file: ScenarioFile) -> LinkTests | None:
         return LinkTests(None, file.mapper.deny)
     period_ns = site.scale.length(file.mapper.period)
     if not SELF_PROBE_PERIOD_NS_MIN <= period_ns <= NS_PER_S:
-        what = f"{file.mapper.period} is {period_ns} ns of fabric time"
-        raise (spot / "period").wrong(what, f"from {SELF_PROBE_PERIOD_NS_MIN} ns to a second")
+        what = f"a round of probes cannot take {file.mapper.period}, {period_ns} ns of fabric time"
+        raise (spot / "period").wrong(what, f"from {SELF_PROBE_PERIOD_NS_MIN} ns to {NS_PER_S} ns")
     return LinkTests(period_ns, file.mapper.deny)
 
 

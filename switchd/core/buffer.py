@@ -22,7 +22,7 @@ No sequence of calls holds more than `bytes_total`: what would is dropped as `bu
 from dataclasses import dataclass
 from typing import Final
 
-from mrcfabric.errors import ConfigError
+from mrcfabric.errors import ConfigError, out_of_order
 
 CLASSES: Final = 8
 XOFF: Final = "xoff"
@@ -57,8 +57,7 @@ class BufferConfig:
                 "buffer.lossless", f"{self.lossless} will not do", f"different classes, 0 to {CLASSES - 1}"
             )
         if self.xoff_bytes and self.xoff_bytes <= self.reserved_bytes:
-            what = f"{self.xoff_bytes} is not above the reserved {self.reserved_bytes}"
-            raise ConfigError("buffer.xoff_bytes", what, "0 for a threshold that follows the unused pool")
+            raise out_of_order("buffer.reserved_bytes", self.reserved_bytes, "buffer.xoff_bytes", self.xoff_bytes)
         if self.pool_bytes < self.frame_bytes_max:
             taken = self.bytes_total - self.pool_bytes
             what = f"{self.bytes_total} leave no pool: headroom and reserved bytes of {self.ports} ports take {taken}"

@@ -13,7 +13,7 @@ from mrcfabric import vl_settings
 from mrcfabric.class_egress_config import ClassEgressConfig
 from mrcfabric.credit_egress_config import CreditEgressConfig
 from mrcfabric.egress_config import CONTROL_BURST_BYTES, EgressConfig
-from mrcfabric.errors import ConfigError
+from mrcfabric.errors import ConfigError, bounds, out_of_order
 from mrcfabric.rng import PPM
 from mrcfabric.vl_settings import CreditKnobs, credit_fault
 from mrcfabric.wire.dscp import Dscp
@@ -106,7 +106,7 @@ class SwitchSettings(RoutingKnobs, CreditKnobs, LftKnobs, LosslessKnobs, Forward
             if not 0 <= share <= SHARE_MAX or (share == 0 and name != "ecn_min"):
                 raise _wrong(name, share, f"a share of the bandwidth-delay product, above 0, up to {SHARE_MAX:g}")
         if self.ecn_min > self.ecn_max:
-            raise _wrong("ecn_min", self.ecn_min, f"not above ecn_max, which is {self.ecn_max:g}")
+            raise out_of_order("switch.ecn_min", self.ecn_min, "switch.ecn_max", self.ecn_max, equal=True)
         if not 0 <= self.ecn_max_ppm <= PPM:
             raise _wrong("ecn_max_ppm", self.ecn_max_ppm, f"0 to {PPM}")
         if not 0 < self.control_share <= 1:
@@ -120,12 +120,21 @@ class SwitchSettings(RoutingKnobs, CreditKnobs, LftKnobs, LosslessKnobs, Forward
         if (fault := class_fault(self)) is not None:
             name, wanted = fault
             raise _wrong(name, getattr(self, name), wanted)
-        if (wrong := credit_fault(self)) is not None:
-            raise _wrong(wrong[0], getattr(self, wrong[0]), wrong[1])
-        if (wrong := bgp_fault(self)) is not None:
-            raise _wrong(wrong[0], getattr(self, wrong[0]), wrong[1])
+        if (wrong := credit_fault(self) or bgp_fault(self)) is not None:
+            raise wrong
         if headroom_fault(self.pfc_headroom):
             raise _wrong("pfc_headroom", self.pfc_headroom, "exact, deployed, or a number of bytes")
+
+    def _marks_out_of_order(self, min_bytes: int, max_bytes: int, bdp_bytes: int) -> ConfigError:
+        """One of the two may be a share of the bandwidth-delay product."""
+        ends = []
+        for name, share, given, size in (
+            ("ecn_min", self.ecn_min, self.ecn_min_bytes, min_bytes),
+            ("ecn_max", self.ecn_max, self.ecn_max_bytes, max_bytes),
+        ):
+            shown = str(size) if given else f"{share:g} ({size} of {bdp_bytes} bytes)"
+            ends += [f"switch.{name}_bytes" if given else f"switch.{name}", shown]
+        return out_of_order(*ends, equal=True)
 
     def egress(
         self,
@@ -143,7 +152,7 @@ class SwitchSettings(RoutingKnobs, CreditKnobs, LftKnobs, LosslessKnobs, Forward
         ecn_min_bytes = self.ecn_min_bytes or int(self.ecn_min * bdp_bytes)
         ecn_max_bytes = self.ecn_max_bytes or _bytes(self.ecn_max, bdp_bytes)
         if ecn_max_bytes < ecn_min_bytes:
-            raise _wrong("ecn_max_bytes", ecn_max_bytes, f"not below ecn_min_bytes, which is {ecn_min_bytes}")
+            raise self._marks_out_of_order(ecn_min_bytes, ecn_max_bytes, bdp_bytes)
         return EgressConfig(
             rate_bps=rate_bps,
             delay_ns=delay_ns,
@@ -274,7 +283,7 @@ def _check_bounds(name: str, value: object) -> None:
         least, most = _LEAST.get(name, 1), _MOST.get(name, 1 << 62)
         assert isinstance(value, int)
         if not least <= value <= most:
-            raise _wrong(name, value, f"{least} to {most}")
+            raise _wrong(name, value, bounds(_LEAST.get(name, 1), _MOST.get(name)))
 
 
 def _wrong(name: str, value: object, wanted: str) -> ConfigError:

@@ -7,6 +7,7 @@ FRR with its profile for data centres, where FRR has the thing.
 from dataclasses import dataclass
 from typing import Final
 
+from mrcfabric.errors import ConfigError, misfit, out_of_order
 from mrcfabric.units import NS_PER_MS, NS_PER_S
 
 WHOLE_SECONDS: Final = ("bgp_hold_ns",)
@@ -105,12 +106,13 @@ CHOICES: Final[dict[str, tuple[str, ...]]] = {"bgp_prefixes": ("rack", "nic"), "
 """What a knob that is a name may be."""
 
 
-def bgp_fault(knobs: BgpKnobs) -> tuple[str, str] | None:
-    """The first knob that does not go with the others, and what it may be; None: all do."""
+def bgp_fault(knobs: BgpKnobs) -> ConfigError | None:
+    """What is wrong with the first knob that does not go with the others; None: all do."""
     hold_ns = knobs.bgp_hold_ns
     # RFC 4271 4.2
     if hold_ns % NS_PER_S or 0 < hold_ns < HOLD_LEAST_NS:
-        return "bgp_hold_ns", "0, or whole seconds from 3 on"
-    if knobs.bgp_dampening_suppress <= knobs.bgp_dampening_reuse:
-        return "bgp_dampening_suppress", f"more than bgp_dampening_reuse, which is {knobs.bgp_dampening_reuse}"
+        return misfit("switch.bgp_hold_ns", hold_ns, "0, or whole seconds from 3 on")
+    reuse, suppress = knobs.bgp_dampening_reuse, knobs.bgp_dampening_suppress
+    if suppress <= reuse:
+        return out_of_order("switch.bgp_dampening_reuse", reuse, "switch.bgp_dampening_suppress", suppress)
     return None

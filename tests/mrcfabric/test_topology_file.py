@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrcfabric.errors import ConfigError
+from mrcfabric.errors import ConfigError, out_of_order
 from mrcfabric.topology import Topology
 from mrcfabric.topology_file import FILE_BYTES_MAX, TopologyFile, load, read, read_part
 
@@ -163,6 +163,24 @@ def test_a_core_s_complaint_finds_its_line(file: Path) -> None:
         for where in ("nic.rto_ns", "switch.ecn_min", "nic.other")
     ]
     assert located == [f"{file}:2", "--set switch.ecn_min=2", f"{file}: nic.other"]
+    # Of two settings that do not go together the operator wrote one.
+    told = source.locate(out_of_order("nic.tail_probe_ns", 9, "nic.rto_ns", 5))
+    assert str(told).startswith(f"{file}:2: nic.tail_probe_ns: 9 is not below nic.rto_ns, which is 5 (lower ")
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("{rto_ns: {a: 1}}", "nic.rto_ns must be one value"),
+        ("{rto_ns: }", "nic.rto_ns has no value"),
+        ("{rto_ns: 010}", "nic.rto_ns: 010 is read"),
+        ("{rto_ns: !x 1}", "nic.rto_ns: the tag !x"),
+    ],
+)
+def test_a_setting_of_a_table_is_called_by_its_whole_name(file: Path, text: str, what: str) -> None:
+    file.write_text(f"nic: {text}\n")
+    with pytest.raises(ConfigError, match=f"^{file}:1: {what}"):
+        load(file)
 
 
 def test_rates_of_cables_in_files_and_flags(file: Path) -> None:

@@ -35,7 +35,7 @@ def test_arbitration_tables() -> None:
 def test_what_will_not_do(knobs: dict[str, str | int], name: str) -> None:
     found = credit_fault(CreditKnobs(**knobs))  # type: ignore[arg-type]
     assert found is not None
-    assert found[0] == name
+    assert found.where == f"switch.{name}"
     assert credit_fault(CreditKnobs()) is None
 
 
@@ -45,7 +45,7 @@ def test_a_port_of_a_switch_and_one_of_a_nic() -> None:
     assert (port.blocks, port.head_life_ns, port.stall_count, port.frame_blocks) == ((100, 100), 4_096 << 18, 3, 65)
     assert credited_port(knobs, rate_bps=10**11, delay_ns=500, seed="x", mtu_bytes=4_096, sl=3).data_vl == 1
     assert credited_port(knobs, rate_bps=10**11, delay_ns=500, seed="x", mtu_bytes=4_096).head_life_ns == 0
-    with pytest.raises(ConfigError, match="blocks for VL"):
+    with pytest.raises(ConfigError, match=r"switch.vl_blocks: 64 hold no packet of topology.mtu_bytes, which is 4096"):
         credited_port(CreditKnobs(vl_blocks=64), rate_bps=10**11, delay_ns=500, seed="x", mtu_bytes=4_096)
 
 

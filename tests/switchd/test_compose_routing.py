@@ -103,7 +103,7 @@ def test_a_warm_start_knows_what_a_fabric_without_faults_has(name: str, paths: i
     ],
 )
 def test_settings_out_of_bounds_are_named(setting: str, value: Any) -> None:
-    with pytest.raises(ConfigError, match=rf"switch\.{setting}"):
+    with pytest.raises(ConfigError, match=rf"switch\.{setting}\b"):
         switch_config(topology(**{setting: value}), "p0-t0-0")
 
 

@@ -48,6 +48,10 @@ def mapper(
     if not once and (find is not None or rounds is not None):
         raise ConfigError("--find, --rounds", "say how long a check lasts, and a watch goes on", "add --once")
     period_ns = duration("--period", period)
+    if period_ns is not None:
+        from orchestrator.mapper.link_watch import check_period
+
+        check_period("--period", str(period), period_ns)
     loss = share(find or FIND)
     client = find_fabric(name, run_dir)
     if stop:

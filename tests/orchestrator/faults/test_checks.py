@@ -31,7 +31,10 @@ UPLINK = f"{T0}~{T1}"
         (once("rate_limit", UPLINK, at_ns=1, rate_bps=10**11), "is no limit"),
         (once("black_hole", UPLINK, at_ns=1), "swallows nothing"),
         (once("ecn_misconfigured", T1, at_ns=1), "changes nothing"),
-        (once("ecn_misconfigured", T1, at_ns=1, min_bytes=9, max_bytes=3), "is below min_bytes"),
+        (
+            once("ecn_misconfigured", T1, at_ns=1, min_bytes=9, max_bytes=3),
+            "is above ecn_misconfigured.max_bytes, which is 3",
+        ),
         (once("switch_reboot", T1, at_ns=1), "ends by itself"),
         (once("switch_crash", T1, at_ns=100, until_ns=200), "frames on their way need that long"),
         (once("link_dwn", UPLINK, at_ns=1), "no such kind of fault"),

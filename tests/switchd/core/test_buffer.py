@@ -115,7 +115,7 @@ def test_reserved_bytes_are_there_whatever_others_do() -> None:
     "wrong", [{"lossless": (8,)}, {"lossless": (3, 3)}, {"xoff_bytes": 2_000}, {"bytes_total": 64_000}]
 )
 def test_a_buffer_that_cannot_be_is_named(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match=rf"^buffer\.{next(iter(wrong))}"):
+    with pytest.raises(ConfigError, match=rf"^buffer\..*\b{next(iter(wrong))}\b"):
         replace(STATIC, **wrong)
 
 

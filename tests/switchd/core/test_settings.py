@@ -40,7 +40,8 @@ def test_thresholds_may_be_given_in_bytes(towards):
     config = egress(SwitchSettings(ecn_min_bytes=400_000, ecn_max_bytes=1_600_000), towards)
     assert (config.ecn_min_bytes, config.ecn_max_bytes) == (400_000, 1_600_000)
     assert egress(SwitchSettings(ecn_max_bytes=30_000), towards).ecn_min_bytes == 20_000
-    with pytest.raises(ConfigError, match=r"^switch\.ecn_max_bytes: 80000 .* not below ecn_min_bytes, which is 90000"):
+    of_both = r"^switch\.ecn_min_bytes: 90000 is above switch\.ecn_max, which is 0\.8 \(80000 of 100000 bytes\) \(lower"
+    with pytest.raises(ConfigError, match=of_both):
         egress(SwitchSettings(ecn_min_bytes=90_000), towards)
 
 
