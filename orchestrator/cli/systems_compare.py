@@ -69,15 +69,26 @@ def carried_out(asked: Asked, observer: Callable[[], "RunObserver"]) -> tuple[di
 
     Raises ConfigError before anything is started, RefusedError when it cannot be written, SystemExit after a signal.
     """
-    from orchestrator.cli import scenario_run
     from orchestrator.process.run_folder import default_path
     from orchestrator.report import files, systems, systems_page
 
     plans = plans_of(asked)
     folder = asked.folder or default_path(f"{plans[0].name}-systems")
-    files.prepare(folder)
-    if (folder / JSON_NAME).exists():
-        typer.echo(f"the comparison of an earlier run in {folder} is replaced; -o DIR keeps both", err=True)
+    with files.prepared(folder):
+        if (folder / JSON_NAME).exists():
+            typer.echo(f"the comparison of an earlier run in {folder} is replaced; -o DIR keeps both", err=True)
+        runs = _runs(asked, plans, folder, observer)
+        data = systems.record(runs)
+        texts = {JSON_NAME: json.dumps(data, indent=1) + "\n", systems_page.PAGE_NAME: systems_page.render(data, runs)}
+        files.write_texts(texts, folder)
+    return data, folder
+
+
+def _runs(asked: Asked, plans: list["Plan"], folder: Path, observer: Callable[[], "RunObserver"]) -> "list[Ran]":
+    """Each plan carried out, up to a signal."""
+    from orchestrator.cli import scenario_run
+    from orchestrator.report import files, systems
+
     runs: list[Ran] = []
     for plan, name in zip(plans, asked.systems, strict=True):
         own = folder / plan.topology.system
@@ -91,10 +102,7 @@ def carried_out(asked: Asked, observer: Callable[[], "RunObserver"]) -> tuple[di
         runs.append(systems.Ran(plan.topology.system, about, plan, done.recording, done.report, place))
         if done.code > scenario_run.EXIT_SIGNAL:  # a signal ends the comparison, not one run of it
             break
-    data = systems.record(runs)
-    texts = {JSON_NAME: json.dumps(data, indent=1) + "\n", systems_page.PAGE_NAME: systems_page.render(data, runs)}
-    files.write_texts(texts, folder)
-    return data, folder
+    return runs
 
 
 def _about(name: str) -> str:

@@ -146,6 +146,7 @@ class LaunchedFabric(Counted):
         doctor.require(topology, pack, sites)
         plan.check(topology)
         folder = RunFolder.claim(default_path(topology.name) if run_dir is None else run_dir)
+        folder.transient = True
         try:
             limit = NEVER if limit_ns is None else limit_ns
             fabric = cls(topology, folder, pack, port_base, trace, limit, cluster, http_host)
@@ -166,6 +167,7 @@ class LaunchedFabric(Counted):
         watching = stalls.watch(self.daemons, self.time, self.journal)
         works = (self.time.serve(), watching, log_bounds.keep(self.folder.path / "logs"))
         self._serving = [loop.create_task(work) for work in works]
+        self.folder.transient = False
         self._state_file.write()
         self.lifecycle.on_change = lambda: self._state_file.update(self.now_ns())
         self.journal.note("ready", 0, daemons=self.topology.nodes, processes=len(self.layout.processes))

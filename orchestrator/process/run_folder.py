@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from mrcfabric.errors import ConfigError
+from orchestrator.process.new_folders import make, take_back
 from orchestrator.process.ports import command_of
 
 SECRET_BYTES = 32
@@ -52,10 +53,13 @@ def default_path(name: str) -> Path:
 class RunFolder:
     """A claimed folder. `claim` makes it, `release` gives it back."""
 
-    def __init__(self, path: Path, lock_fd: int, secret: bytes) -> None:
+    def __init__(self, path: Path, lock_fd: int, secret: bytes, made: list[Path]) -> None:
         self.path = path
         self.secret = secret
+        self.transient = False
+        """The fabric has not started: `release` removes the folder too, if the claim made it and nothing was logged."""
         self._lock_fd = lock_fd
+        self._made = made
 
     @classmethod
     def claim(cls, path: Path, *, keep_logs: bool = False) -> Self:
@@ -72,7 +76,7 @@ class RunFolder:
                 f"is longer than {PATH_CHARS_MAX} characters, too long for the sockets in it",
                 "name a shorter one with --run-dir",
             )
-        _make(path)
+        made = _make(path)
         try:
             lock_fd = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
@@ -87,7 +91,11 @@ class RunFolder:
                 f"a fabric is already running there ({_describe(holder)})",
                 "stop it with `mrcfabric down`, or take another --name",
             ) from error
-        folder = cls(path, lock_fd, secrets.token_bytes(SECRET_BYTES))
+        if not os.fstat(lock_fd).st_nlink:  # another start has failed meanwhile, and removed its folder
+            os.close(lock_fd)
+            return cls.claim(path, keep_logs=keep_logs)
+        folder = cls(path, lock_fd, secrets.token_bytes(SECRET_BYTES), made)
+        folder.transient = True
         try:
             folder._furnish(keep_logs)
         except OSError as error:
@@ -96,6 +104,7 @@ class RunFolder:
         except ConfigError:
             folder.release()
             raise
+        folder.transient = False
         return folder
 
     def _furnish(self, keep_logs: bool) -> None:
@@ -147,9 +156,24 @@ class RunFolder:
         (self.path / _TARGETS).unlink(missing_ok=True)
 
     def release(self) -> None:
-        """Remove everything but logs, events and Prometheus's data, then free the folder for the next fabric."""
+        """Remove everything but logs, events and Prometheus's data, then free the folder for the next fabric.
+
+        Nothing is left of a `transient` folder.
+        """
         _sweep(self.path, logs=False)
+        if self.transient and self.path in self._made:
+            self._remove()
         os.close(self._lock_fd)
+
+    def _remove(self) -> None:
+        """Remove the folder, and what was made above it, unless something was logged."""
+        logs = [*(self.path / _LOGS).glob("*.log"), *self.path.glob("events*.jsonl")]
+        if any(log.stat().st_size for log in logs):
+            return
+        for log in logs:
+            log.unlink()
+        (self.path / _LOCK).unlink(missing_ok=True)
+        take_back([self.path / _LOGS, *self._made])
 
 
 def verbs_socket(path: Path, nic: str) -> Path:
@@ -249,9 +273,10 @@ def holder_pid(path: Path) -> int | None:
         return None
 
 
-def _make(path: Path) -> None:
+def _make(path: Path) -> list[Path]:
+    """Returns the folders that were made."""
     try:
-        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        made = make(path, 0o700)
         found = path.stat()
         # In this order: another start in the same folder makes the lock before any other file.
         strange = any(path.iterdir()) and not (path / _LOCK).exists()
@@ -267,6 +292,7 @@ def _make(path: Path) -> None:
         raise ConfigError(f"run folder {path}", f"is writable for others (mode {mode:04o})", f"chmod go-w {path}")
     if strange:
         raise ConfigError(f"run folder {path}", "holds files that are no fabric's", "name an empty or a new folder")
+    return made
 
 
 def _unwritable(path: Path, error: OSError) -> ConfigError:

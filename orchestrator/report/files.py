@@ -5,7 +5,8 @@ the contents.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import msgspec
 import yaml
 
 from mrcfabric.errors import ConfigError, RefusedError
+from orchestrator.process.new_folders import make, take_back
 from orchestrator.report import shape
 from orchestrator.report.junit import junit
 from orchestrator.report.report import FORMAT, KIND, Report
@@ -45,14 +47,25 @@ def write_texts(texts: Mapping[str, str], folder: Path) -> None:
         raise RefusedError(f"the report cannot be written to {folder}: {error.strerror or error}") from error
 
 
-def prepare(folder: Path) -> None:
-    """Make sure, before anything is started, that a report can be written. Raises ConfigError when it cannot."""
+@contextmanager
+def prepared(folder: Path) -> Iterator[None]:
+    """Make sure, before anything is started, that a report can be written. Raises ConfigError when it cannot.
+
+    If what is done with it fails before a file is there, the folder goes again.
+    """
+    made: list[Path] = []
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        made = make(folder)
         _replace(folder / JSON_NAME, None)
     except OSError as error:
+        take_back(made)
         what = f"no report can be written there: {error.strerror or error}"
         raise ConfigError(f"folder {folder}", what, "name another with --report") from error
+    try:
+        yield
+    except BaseException:
+        take_back(made)
+        raise
 
 
 def _replace(path: Path, text: str | None) -> None:

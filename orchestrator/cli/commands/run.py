@@ -4,6 +4,7 @@ Owns arguments, and the place of the report. `orchestrator.scenario` reads the f
 has it carried out, judged and reported.
 """
 
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
@@ -111,9 +112,9 @@ def run(
         open_backend = launched(plan, fabric, pack=packing, trace=trace, cluster=cluster)
     if on is None:
         say_limits(plan.topology)
-    _prepare(report)
-    observer = scenario_run.stream() if as_json else scenario_run.observer(plain, Console())
-    done = scenario_run.carried_out(open_backend, observer, report, junit=junit, trace=trace)
+    with _prepared(report):
+        observer = scenario_run.stream() if as_json else scenario_run.observer(plain, Console())
+        done = scenario_run.carried_out(open_backend, observer, report, junit=junit, trace=trace)
     if not as_json:
         typer.echo(f"report: {done.folder}")
     raise typer.Exit(done.code)
@@ -147,8 +148,9 @@ def _seeds(first: str, count: int) -> list[str]:
     return [first, *(f"{first}-{number}" for number in range(2, count + 1))]
 
 
-def _prepare(report: Path | None) -> None:
-    from orchestrator.report.files import prepare
+def _prepared(report: Path | None) -> AbstractContextManager[None]:
+    if report is None:
+        return nullcontext()
+    from orchestrator.report.files import prepared
 
-    if report is not None:
-        prepare(report)
+    return prepared(report)

@@ -1,5 +1,6 @@
 """The run folder: one agent at a time, nothing that blocks after a kill, nothing swept that is not ours."""
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -43,6 +44,44 @@ def test_release_leaves_nothing_but_logs(tmp_path: Path) -> None:
         "logs",
         "logs/h000.log",
     ]
+
+
+def test_nothing_is_left_of_a_fabric_that_has_not_started(tmp_path: Path) -> None:
+    folder = RunFolder.claim(tmp_path / "out" / "demo" / "fabric")
+    folder.transient = True
+    folder.log("forkserver").touch()
+    folder.release()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_logged_and_what_was_there_before_stays(tmp_path: Path) -> None:
+    told = RunFolder.claim(tmp_path / "told")
+    told.log("h000").write_text("a mistake\n")
+    (tmp_path / "mine").mkdir(mode=0o700)
+    mine = RunFolder.claim(tmp_path / "mine")
+    for folder in (told, mine):
+        folder.transient = True
+        folder.release()
+    assert (tmp_path / "told" / "logs" / "h000.log").read_text() == "a mistake\n"
+    assert (tmp_path / "mine" / "lock").exists()
+
+
+def test_a_folder_that_a_failed_start_removes_meanwhile_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = RunFolder.claim(tmp_path / "demo")
+    first.transient = True
+    lock = fcntl.flock
+
+    def locked_late(fd: int, how: int) -> None:
+        monkeypatch.undo()
+        first.release()
+        lock(fd, how)
+
+    monkeypatch.setattr(fcntl, "flock", locked_late)
+    second = RunFolder.claim(tmp_path / "demo")
+    assert is_held(tmp_path / "demo")
+    second.release()
 
 
 def test_what_a_killed_agent_left_is_swept_and_nothing_of_a_living_one(tmp_path: Path) -> None:

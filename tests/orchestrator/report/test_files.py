@@ -9,7 +9,7 @@ import yaml
 
 from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.report import files
-from orchestrator.report.files import PAGE_NAME
+from orchestrator.report.files import PAGE_NAME, prepared
 from tests.support.recordings import sample_run_report
 
 
@@ -38,6 +38,18 @@ def test_where_nothing_can_be_written_it_is_said(tmp_path: Path) -> None:
         files.write(sample_run_report(), tmp_path / "file")
     with pytest.raises(RefusedError, match="the JUnit file cannot be written to"):
         files.write_junit(sample_run_report(), tmp_path / "file" / "x.xml")
+
+
+def test_a_folder_goes_again_when_nothing_came_of_it(tmp_path: Path) -> None:
+    with pytest.raises(KeyError), prepared(tmp_path / "a" / "b"):
+        raise KeyError
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(KeyError), prepared(tmp_path / "a"):
+        raise KeyError((tmp_path / "a" / "report.json").write_text("{}"))
+    assert (tmp_path / "a" / "report.json").exists()
+    with prepared(tmp_path / "c"):
+        pass
+    assert (tmp_path / "c").exists()
 
 
 @pytest.mark.parametrize(

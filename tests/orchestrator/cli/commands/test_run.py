@@ -224,6 +224,16 @@ def test_a_daemon_that_dies_by_itself_is_exit_code_four(scenario: Path) -> None:
 
 
 @pytest.mark.integration
+@pytest.mark.parametrize("flags", [(), ("--report", "a/b"), ("--run-dir", "c")])
+def test_nothing_is_left_of_a_run_that_cannot_start(scenario: Path, flags: tuple[str, ...]) -> None:
+    hosts = [f"  vm{n}: {{ssh: {{address: 127.0.0.{n}, port: 1}}, data: 127.0.0.{n}}}\n" for n in (1, 2)]
+    (scenario.parent / "inv.yaml").write_text("hosts:\n" + "".join(hosts))
+    before = set(scenario.parent.rglob("*"))
+    assert "nobody listens" in fails(scenario.parent, "run", "small.yaml", "--inventory", "inv.yaml", *flags)
+    assert set(scenario.parent.rglob("*")) == before
+
+
+@pytest.mark.integration
 def test_a_fabric_that_cannot_start_is_exit_code_two(scenario: Path) -> None:
     """A folder that holds something else is the operator's mistake."""
     here = scenario.parent
