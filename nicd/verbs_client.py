@@ -42,6 +42,12 @@ class VerbsLimits:
     """Memory for answers and CQEs of an application that does not read; with more the NIC hangs up on it."""
     requests_max: int = 1024
     """Requests of an application that the core has not answered; it answers none while fabric time stands still."""
+    nic_commands_max: int = 65536
+    """Requests and posts at one NIC that the core has not answered: of all applications, also of those that have left.
+    More requests are refused, more posts end in CQEs with status "refused"."""
+    nic_regions_max: int = 1024
+    """Regions that one NIC maps, each with a descriptor: of all applications, also of those that have left as long as
+    the core has not let go of theirs."""
 
 
 @dataclass(slots=True)
@@ -120,8 +126,17 @@ class Client:
     unsent_cqes: int = 0
     unsent_bytes: int = 0
 
+    def leave(self) -> None:
+        """It has left: forget at once what it would have been told. Its QPs and regions are the core's to give back."""
+        self.closing = True
+        self.posted.clear()
+        self.cqes.clear()
+        self.unsent.clear()
+
     def answer(self, number: int, error: str | None, result: Any) -> None:
-        """Queue the answer to a request."""
+        """Queue the answer to a request, unless the application has left."""
+        if self.closing:
+            return
         self._queue(pack((number, error[:DETAIL_CHARS_MAX] if error else error, result)))
 
     def _queue(self, message: bytes) -> None:

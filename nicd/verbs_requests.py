@@ -72,6 +72,8 @@ class VerbsRequests:
         self._waiting: dict[int, Callable[[CommandDone], None]] = {}
         self._owners: dict[int, Client] = {}
         """QPN -> the application it belongs to."""
+        self._mapped = 0
+        """Regions that are mapped, also of applications that have left."""
         self.counts = {"requests": 0, "posts": 0, "refused": 0, "cqes": 0}
 
     def message(self, client: Client, number: Any, op: Any, args: Any, fds: list[int]) -> None:
@@ -90,6 +92,8 @@ class VerbsRequests:
                 raise VerbsError("open comes first")
             if client.under_way >= self._limits.requests_max:
                 raise VerbsError(f"{client.under_way} requests are under way already")
+            if op != "open" and (full := self._full()):
+                raise VerbsError(full)
             operation(self, client, number, args, fds)
         except VerbsError as error:
             self.counts["refused"] += 1
@@ -150,7 +154,7 @@ class VerbsRequests:
 
     def abandon(self, client: Client) -> None:
         """Clean up after an application that has left: destroy its QPs, then its regions."""
-        client.closing = True
+        client.leave()
         for qpn in list(client.qps):
             self._submit(DestroyQp(self._token(lambda done, qpn=qpn: self._orphan_gone(client, qpn)), qpn))  # type: ignore[misc]
         if not client.qps:
@@ -169,9 +173,18 @@ class VerbsRequests:
         client.regions.clear()
 
     def _forget_region(self, region_id: int, region: Region) -> None:
-        self._submit(DeregisterMemory(self._token(lambda done: region.unmap()), region_id))
+        self._submit(DeregisterMemory(self._token(lambda done: self._unmap(region)), region_id))
+
+    def _unmap(self, region: Region) -> None:
+        self._mapped -= 1
+        region.unmap()
 
     # Requests.
+
+    def _full(self) -> str:
+        """Why the core gets no more commands of anybody; empty if it does."""
+        full = len(self._waiting) >= self._limits.nic_commands_max
+        return f"this NIC has {len(self._waiting)} requests and posts of all applications under way" if full else ""
 
     def _token(self, done: Callable[[CommandDone], None]) -> int:
         token = next(self._tokens)
@@ -218,13 +231,16 @@ class VerbsRequests:
             raise VerbsError("reg_mr needs exactly one descriptor")
         if len(client.regions) + client.regions_asked >= self._limits.regions_max:
             raise VerbsError(f"an application may hold {self._limits.regions_max} regions")
+        if self._mapped >= self._limits.nic_regions_max:
+            raise VerbsError(f"this NIC has {self._mapped} regions of all applications")
         length, va = _number(args, "length", LENGTH_MAX, 1), _number(args, "va", VA_MAX)
         region = map_region(fds[0], length, va, self._limits.region_bytes_max)
+        self._mapped += 1
 
         def done(event: CommandDone) -> None:
             client.regions_asked -= 1
             if event.error is not None:
-                region.unmap()
+                self._unmap(region)
             elif client.closing:
                 self._forget_region(int(event.result["region_id"] or 0), region)
             else:
@@ -244,7 +260,7 @@ class VerbsRequests:
         def done(event: CommandDone) -> None:
             if event.error is None:
                 client.regions.pop(region_id, None)
-                region.unmap()
+                self._unmap(region)
             client.answer(number, event.error, None)
             self._flush(client)
 
@@ -352,7 +368,7 @@ class VerbsRequests:
             return "the key and the immediate have 32 bits"
         if len(client.posted) >= self._limits.posts_max:
             return f"{self._limits.posts_max} posts are outstanding already"
-        return ""
+        return self._full()
 
     def _end_post(self, client: Client, posted: Posted, status: str, at_ns: int, detail: str) -> None:
         self.counts["refused"] += status == STATUS_REFUSED

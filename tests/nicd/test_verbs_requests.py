@@ -1,8 +1,10 @@
 """What applications may ask for: ownership, bounds, limits, and the cleaning up after them."""
 
+import contextlib
 import fcntl
 import os
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -119,6 +121,16 @@ async def test_limits_hold(tmp_path: Path) -> None:
         assert details[2] == details[3] == "2 posts are outstanding already"
 
 
+@contextlib.contextmanager
+def sealed(size: int) -> Iterator[int]:
+    """The descriptor of memory that a NIC takes."""
+    memory = os.memfd_create("region", os.MFD_ALLOW_SEALING)
+    os.ftruncate(memory, size)
+    fcntl.fcntl(memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
+    yield memory
+    os.close(memory)
+
+
 def opened(limits: VerbsLimits) -> tuple[VerbsRequests, Client, socket.socket, list[Command]]:
     """An application at a NIC that takes commands and answers none, as while fabric time stands still."""
     mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -162,6 +174,85 @@ def test_what_is_asked_for_counts_as_held() -> None:
     os.close(memory)
     theirs.close()
     client.sock.close()
+
+
+def another(requests: VerbsRequests, limits: VerbsLimits) -> tuple[Client, socket.socket]:
+    mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    client = Client(mine, limits)
+    requests.message(client, 1, "open", {"version": VERSION}, [])
+    return client, theirs
+
+
+def test_who_comes_back_again_and_again_asks_for_no_more_than_the_nic_takes_of_all() -> None:
+    limits = VerbsLimits(requests_max=3, nic_commands_max=7)
+    requests, first, theirs, commands = opened(limits)
+    ends = [theirs]
+    client = first
+    for _ in range(50):
+        for number in range(2, 6):
+            requests.message(client, number, "create_qp", {}, [])
+        refused = client.unsent[-1]
+        requests.abandon(client)
+        client.sock.close()
+        client, theirs = another(requests, limits)
+        ends.append(theirs)
+    assert len(commands) == 7
+    assert b"7 requests and posts of all applications under way" in refused
+    assert client.unsent, "open was answered"
+    # The core answers: each QP of an application that has left goes again, and there is room.
+    requests.deliver([CommandDone(7, one.token, None, {"qpn": n}) for n, one in enumerate(commands)])  # type: ignore[attr-defined]
+    assert [type(one).__name__ for one in commands[7:]] == ["DestroyQp"] * 7
+    requests.deliver([CommandDone(8, one.token, None, {}) for one in commands[7:]])  # type: ignore[attr-defined]
+    requests.message(client, 2, "create_qp", {}, [])
+    assert len(commands) == 15
+    assert not first.qps
+    for end in (*ends, client.sock):
+        end.close()
+
+
+def test_posts_count_as_requests_of_all_applications() -> None:
+    limits = VerbsLimits(nic_commands_max=2)
+    requests, client, theirs, commands = opened(limits)
+    requests.message(client, 2, "create_qp", {}, [])
+    requests.deliver([CommandDone(7, commands[0].token, None, {"qpn": 5})])  # type: ignore[attr-defined]
+    with sealed(4096) as memory:
+        requests.message(client, 3, "reg_mr", {"length": 4096, "va": 0}, [memory])
+    requests.deliver([CommandDone(7, commands[1].token, None, {"region_id": 1})])  # type: ignore[attr-defined]
+    requests.message(client, 0, "post", [[5, number, 1, 0, 1, 0, 0, None] for number in range(3)], [])
+    assert len(commands) == 4
+    assert [(cqe[1], cqe[2]) for cqe in client.cqes] == [(2, "refused")]
+    assert "2 requests and posts of all applications under way" in client.cqes[0][-1]
+    requests.abandon(client)
+    theirs.close()
+    client.sock.close()
+
+
+def test_of_who_has_left_only_what_the_core_has_is_kept() -> None:
+    """While fabric time stands still regions stay mapped: they count until the core has let go of them."""
+    limits = VerbsLimits(nic_regions_max=2)
+    requests, client, theirs, commands = opened(limits)
+    with sealed(4096) as memory:
+        for number in (2, 3):
+            requests.message(client, number, "reg_mr", {"length": 4096, "va": 0}, [memory])
+        requests.deliver([CommandDone(7, commands[0].token, None, {"region_id": 1})])  # type: ignore[attr-defined]
+        assert client.unsent
+        requests.abandon(client)
+        client.sock.close()
+        assert (list(client.unsent), client.posted, client.cqes) == ([], {}, [])
+        back, end = another(requests, limits)
+        requests.message(back, 2, "reg_mr", {"length": 4096, "va": 0}, [memory])
+        assert b"this NIC has 2 regions of all applications" in back.unsent[-1]
+        # One had been asked for, and is given back as soon as it is there.
+        requests.deliver([CommandDone(8, commands[1].token, None, {"region_id": 2})])  # type: ignore[attr-defined]
+        gone = [one for one in commands if type(one).__name__ == "DeregisterMemory"]
+        assert len(gone) == 2
+        assert not client.unsent, "nobody is there to hear it"
+        requests.deliver([CommandDone(9, one.token, None, {}) for one in gone])  # type: ignore[attr-defined]
+        requests.message(back, 3, "reg_mr", {"length": 4096, "va": 0}, [memory])
+        assert type(commands[-1]).__name__ == "RegisterMemory"
+        requests.deliver([CommandDone(9, commands[-1].token, "no", {})])  # type: ignore[attr-defined]
+    for one in (theirs, end, back.sock):
+        one.close()
 
 
 def test_loopback_refuses_what_it_does_not_know() -> None:
