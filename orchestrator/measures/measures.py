@@ -63,9 +63,9 @@ MEASURES: Mapping[str, Measure] = {
     ),
     "max_min": Measure(
         Unit.SHARE,
-        "What flows placed of what max-min gave them of the capacity that faults left: all together, of a program, of "
-        "a flow. What one has beyond its share does not make up for what another lacks. Of flows that always have "
-        "something to send.",
+        "What flows placed of what max-min gave them of the capacity that faults and the probes of a mapper left: all "
+        "together, of a program, of a flow. What one has beyond its share does not make up for what another lacks. Of "
+        "flows that always have something to send.",
         optimum.max_min,
         (Of.PROGRAM, Of.FLOW),
         binned=True,

@@ -1,8 +1,9 @@
 """How far a run is from max-min: what flows placed, compared with their shares of the capacity that faults left.
 
 Owns the capacity of every link at every instant under the faults of a run: dark links and dead or frozen switches carry
-nothing, slow links carry their lowered rate, and of what lossy links carry a part arrives. `mrcfabric.max_min` computes
-the shares. Every flow counts as always having something to send, from its first instant to its last.
+nothing, slow links carry their lowered rate, and of what lossy links carry a part arrives; what the probes of NICs take
+of a link is left out. `mrcfabric.max_min` computes the shares. Every flow counts as always having something to send,
+from its first instant to its last.
 """
 
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from mrcfabric.units import Instant
 from orchestrator.faults.checks import DEADLY
 from orchestrator.faults.effects import Aspect, effects
 from orchestrator.measures.measure import Figure, Question, matching
+from orchestrator.measures.probe_load import probe_rates
 from orchestrator.measures.rates import flow_lives, flow_part
 from orchestrator.measures.recording import Injected, Recording
 from orchestrator.measures.spans import Interval
@@ -60,7 +62,7 @@ def _due(recording: Recording, flows: Mapping[str, Interval], limits: list[_Limi
     for segment in _segments(flows, limits):
         there = [flow for flow, life in flows.items() if life.start_ns <= segment.start_ns < life.end_ns]
         ends = [_ends(recording.topology, flow) for flow in there]
-        given = shares(recording.topology, ends, *_left(recording.topology, limits, segment.start_ns))
+        given = shares(recording.topology, ends, *_left(recording, limits, segment.start_ns))
         for flow, share in zip(there, given, strict=True):
             # bit/s times ns, in bytes.
             due[flow] += share * (segment.end_ns - segment.start_ns) / (8 * 10**9)
@@ -103,8 +105,10 @@ def _limit(topology: Topology, injected: Injected) -> _Limit:
     return _Limit(injected, frozenset(frozen), links)
 
 
-def _left(topology: Topology, limits: list[_Limit], at_ns: Instant) -> tuple[Capacity, Arrival]:
+def _left(recording: Recording, limits: list[_Limit], at_ns: Instant) -> tuple[Capacity, Arrival]:
     """Of each direction of a link at an instant: the payload that it sends, in bit/s, and which part of it arrives."""
+    topology = recording.topology
+    of_nics, of_t1s = probe_rates(topology, recording.probe_period_ns)
     dead: set[str] = set()
     impaired: dict[tuple[str, str], list[Impairment]] = {}
     for limit in limits:
@@ -114,6 +118,7 @@ def _left(topology: Topology, limits: list[_Limit], at_ns: Instant) -> tuple[Cap
                 for link, state in limit.links.get(number, {}).items():
                     impaired.setdefault(link, []).append(state)
     full = topology.mtu_bytes + DATA_PACKET_EXTRA_BYTES + OVERHEAD_BYTES
+    tiers = {node: topology.parse_node(node).tier for node in topology.node_names()}
     rates = {(node, end.peer): end.rate_bps for node in topology.node_names() for end in topology.ports(node)}
 
     def capacity(node: str, peer: str) -> int:
@@ -124,7 +129,8 @@ def _left(topology: Topology, limits: list[_Limit], at_ns: Instant) -> tuple[Cap
             if not state.up:
                 return 0
             rate = min(rate, state.rate_bps or rate)
-        return rate * topology.mtu_bytes // full
+        probes = of_nics if "nic" in (tiers[node], tiers[peer]) else of_t1s
+        return max(0, int((rate - probes) * topology.mtu_bytes / full))
 
     def arrival(node: str, peer: str) -> Fraction:
         part = Fraction(1)

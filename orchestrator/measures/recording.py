@@ -190,6 +190,8 @@ class Recording:
     faults: list[Injected] = field(default_factory=list)
     links: list[LinksFound] | None = None
     """Every change of what the mapper held, in time order; None: the run had no mapper."""
+    probe_period_ns: int = 0
+    """The time of a round of the probes by which NICs test links; 0: they do not."""
     events: list[dict[str, Any]] = field(default_factory=list)
     """Noteworthy events of all nodes in order of (at_ns, node): `node`, `at_ns`, `kind`, and the event's fields."""
     events_forgotten: int = 0

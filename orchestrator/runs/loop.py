@@ -76,6 +76,7 @@ class RunLoop:
         if plan.mapper is not None:
             settings = WatchSettings.of(plan.topology, plan.mapper.period_ns, deny=plan.mapper.deny)
             self._mapping = RunMapping(plan.topology, settings, plan.begin_ns)
+            recorder.recording.probe_period_ns = settings.period_ns
         self._timetable = sorted(plan.faults, key=lambda fault: fault.start_ns)
         self._end_ns = plan.begin_ns + plan.length_ns
         self._jobs = JobControl(plan.programs, backend, recorder, plan.look_ns, self._approach)

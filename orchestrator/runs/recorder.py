@@ -112,6 +112,7 @@ class Recorder:
             begin_ns=plan.begin_ns,
             end_ns=plan.begin_ns,
             goodput=Goodput.of(topology),
+            probe_period_ns=int(topology.nic.get("self_probe_period_ns", 0)),
         )
         self._backend = backend
         self._trace = trace

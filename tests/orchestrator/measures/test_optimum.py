@@ -36,6 +36,13 @@ async def test_senders_of_an_incast_are_due_a_part_each() -> None:
     assert 0.6 <= await share("incast", "[h000, h001, h002, h003]") <= 1
 
 
+async def test_what_the_probes_of_a_mapper_took_is_not_due() -> None:
+    alone = await share("permutation", "4")
+    # Not counted, they leave 0.93 here.
+    for mapper in ("{}", "{period: 100us}"):
+        assert await share("permutation", "4", f"mapper: {mapper}\n") == pytest.approx(alone, abs=0.005)
+
+
 @pytest.mark.parametrize(
     "fault",
     [
