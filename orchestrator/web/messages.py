@@ -53,10 +53,12 @@ DELETE /api/runs                ends it at its next look, with a report; again: 
 
 GET /api/stream                 a WebSocket. From the server, each one JSON object with a `type`:
 
-    {"type": "snapshot", "snapshot": {...}}
+    {"type": "snapshot", "snapshot": {...}, "look_hz": number|null}
         A whole `orchestrator.live.snapshot.Snapshot` (docs/schema/snapshot.json). Sent at once when the page opens,
         then as often as `look_hz`; every second while nothing but the number changes. A slow page gets the newest
-        one, not every one: `number` may jump.
+        one, not every one: `number` may jump. `look_hz`: how often the fabric was looked at lately, which is less than
+        the `look_hz` of the fabric where a look takes longer than that; null: not known yet. The page shows it when
+        it is much less.
     {"type": "events", "events": [...], "lost": number}
         New lines of the merged event log (docs/schema/event_log.json), oldest first. The first message has the latest
         lines so far. `lost`: how many lines before these are no longer kept.
@@ -99,9 +101,9 @@ EV_LETTERS: Final[Mapping[str, str]] = {"good": "G", "skip": "S", "assumed_bad":
 assert set(EV_LETTERS) == set(EV_STATES)
 
 
-def snapshot(seen: Snapshot) -> str:
-    """Make a `snapshot` message."""
-    return _text({"type": "snapshot", "snapshot": seen})
+def snapshot(seen: Snapshot, look_hz: float | None = None) -> str:
+    """Make a `snapshot` message; `look_hz`: looks a second lately."""
+    return _text({"type": "snapshot", "snapshot": seen, "look_hz": look_hz})
 
 
 def events(lines: Sequence[Mapping[str, Any]], lost: int) -> str:

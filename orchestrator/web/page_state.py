@@ -70,15 +70,15 @@ class PageState:
         self._on_news = on_news
         self._places = 0
 
-    def enter_snapshot(self, seen: Snapshot) -> None:
-        """Enter the fabric at a look."""
+    def enter_snapshot(self, seen: Snapshot, look_hz: float | None = None) -> None:
+        """Enter the fabric at a look; `look_hz`: looks a second lately, if that can be said."""
         self.history.enter(seen)
         recovered, self.trouble = self.trouble is not None, None
         self.seen = seen
         if not recovered and _same(self._told, seen):
             return
         self._told = seen
-        self.snapshot = self._newest(messages.snapshot(seen))
+        self.snapshot = self._newest(messages.snapshot(seen, look_hz))
 
     def enter_trouble(self, text: str) -> None:
         """Enter the reason why the fabric could not be looked at."""

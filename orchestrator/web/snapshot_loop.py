@@ -7,6 +7,7 @@ daemons.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol
 
@@ -21,6 +22,8 @@ LOOK_HZ_MIN: Final = 0.2
 LOOK_HZ_MAX: Final = 20.0
 IDLE_WALL_S: Final = 1.0
 PAUSE_SHARE: Final = 0.25
+PACE_LOOKS: Final = 8
+"""The pace that pages are told of is that of so many looks."""
 STRIPS_MAX: Final = 16
 """How many QPs are asked for their EVs at one look. When pages watch more, they take turns, so NICs do no more work."""
 
@@ -60,6 +63,8 @@ class SnapshotLoop:
         self._stale: dict[Watched, None] = {}
         """The QPs whose EVs are to be asked for, those that have waited longest first."""
         self._known: frozenset[Watched] = frozenset()
+        self._periods_s: deque[float] = deque(maxlen=PACE_LOOKS)
+        """From look to look, since a page was opened."""
 
     def hurry(self) -> None:
         """Look now: a page has opened, or watches something else."""
@@ -75,8 +80,10 @@ class SnapshotLoop:
             took_s = loop.time() - began_s
             if self._watched() is None or self._page_state.trouble is not None:
                 await self._pause(IDLE_WALL_S)
+                self._periods_s.clear()
             else:
                 await asyncio.sleep(max(PAUSE_SHARE * took_s, self._period_s - took_s))
+                self._periods_s.append(loop.time() - began_s)
 
     async def _pause(self, wall_s: float) -> None:
         try:
@@ -92,7 +99,7 @@ class SnapshotLoop:
         except _TROUBLES as error:
             page_state.enter_trouble(str(error))
             return
-        page_state.enter_snapshot(seen)
+        page_state.enter_snapshot(seen, self._pace_hz())
         watched = frozenset(self._watched() or ())
         # While the fabric sleeps, EVs do not change.
         moved = seen.running or before is None or before.at_ns != seen.at_ns
@@ -105,6 +112,10 @@ class SnapshotLoop:
         for one in now:
             del self._stale[one]
         await asyncio.gather(*(self._strip(one) for one in now))
+
+    def _pace_hz(self) -> float | None:
+        """Looks a second lately; None while that cannot be said."""
+        return round(len(self._periods_s) / sum(self._periods_s), 2) if self._periods_s else None
 
     async def _strip(self, watched: Watched) -> None:
         nic, qpn = watched

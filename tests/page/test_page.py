@@ -117,6 +117,15 @@ def test_strips_show_the_evs_of_a_qp(page: Page, canned: CannedMap) -> None:
     eventually_blocking(lambda: canned.asked[-1] == ("watch", "", [{"nic": "h000", "qpn": 3}]), 10)
 
 
+def test_a_busy_server_is_told_of(page: Page, canned: CannedMap) -> None:
+    expect(page.locator("#pace")).to_be_hidden()
+    canned.tell(messages.snapshot(snapshots.busy(snapshots.DEMO, 2), 1.5))
+    expect(page.locator("#pace")).to_be_visible()
+    expect(page.locator("#looks")).to_have_text("1.50 of 4")
+    canned.tell(messages.snapshot(snapshots.busy(snapshots.DEMO, 3), 3.9))
+    expect(page.locator("#pace")).to_be_hidden()
+
+
 def test_the_log_tells_reasons_and_sections(page: Page, canned: CannedMap) -> None:
     canned.tell(messages.snapshot(snapshots.busy(snapshots.DEMO, 2)), messages.events(EVENTS, 0))
     expect(page.locator("#event-lines li")).to_have_count(len(EVENTS))

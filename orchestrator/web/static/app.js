@@ -9,7 +9,7 @@ import { FabricMap } from "./map.js";
 import { Panel } from "./panel.js";
 import { QpTable, rcErrors } from "./rc.js";
 import { RunBox } from "./runs.js";
-import { count, instant, percent, rate } from "./scales.js";
+import { count, fewLooks, instant, percent, rate } from "./scales.js";
 import { Story, evSums, fabricOf } from "./story.js";
 import { Strips } from "./strips.js";
 import { theme } from "./theme.js";
@@ -22,6 +22,7 @@ const token = takeToken();
 let story = null;
 let drawing = false;
 let drawnFaults = null;
+let lookHz = null;
 let stream = null;
 
 const acts = {
@@ -66,7 +67,8 @@ function chosen(part) {
 // ---- what the server tells ------------------------------------------------------------------------------------------
 
 const hear = {
-  snapshot: ({ snapshot }) => {
+  snapshot: ({ snapshot, look_hz }) => {
+    lookHz = look_hz;
     if (story.take(snapshot)) draw();
     notice("");
   },
@@ -152,6 +154,9 @@ function drawAll() {
 }
 
 function drawStatus(seen) {
+  const few = fewLooks(lookHz, story.fabric.look_hz);
+  byId("pace").hidden = few === "";
+  write(byId("looks"), few);
   const late = seen.late.length ? `, ${count(seen.late.length)} late` : "";
   write(byId("valid"), (seen.valid ? "✓ faithful" : "✗ not faithful") + late);
   mark(byId("valid"), "data-state", seen.valid ? "valid" : "invalid");

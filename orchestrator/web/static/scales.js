@@ -53,6 +53,12 @@ export function percent(share) {
   return share < 0.001 ? "< 0.1 %" : `${threeDigits(Math.round(share * 1000) / 10)} %`;
 }
 
+const FEW_LOOKS = 0.8;
+
+/** How many looks a second there are of those asked for, where they are few; "" where they are not, or not known. */
+export const fewLooks = (got, asked) =>
+  got === null || got >= FEW_LOOKS * asked ? "" : `${threeDigits(got)} of ${threeDigits(asked)}`;
+
 export const count = value => value.toLocaleString("en");
 
 /** How many there are, in words that fit the number. */

@@ -25,7 +25,10 @@ def a_snapshot(**changes: object) -> Snapshot:
 
 def test_a_snapshot_is_sent_as_its_record() -> None:
     seen = a_snapshot()
-    assert json.loads(messages.snapshot(seen)) == {"type": "snapshot", "snapshot": seen.record()}
+    assert json.loads(messages.snapshot(seen)) == {
+        "type": "snapshot", "snapshot": seen.record(), "look_hz": None,
+    }  # fmt: skip
+    assert json.loads(messages.snapshot(seen, 1.25))["look_hz"] == 1.25
 
 
 def test_evs_stand_plane_by_plane_those_in_use_first() -> None:

@@ -84,6 +84,29 @@ async def test_a_qp_that_is_not_there_has_its_reason() -> None:
     assert json.loads(page_state.evs["h000", 404].text)["error"] == "h000 has no QP 404"
 
 
+async def test_pages_are_told_how_often_a_busy_fabric_is_looked_at() -> None:
+    class Busy(Stage):
+        async def look(self) -> Snapshot:
+            await asyncio.sleep(0.05)
+            return await super().look()
+
+    stage = Busy(snapshots.busy(snapshots.SMALL))
+    page_state = await while_looking(stage, list, lambda _page_state: stage.looks > 4)
+    assert page_state.snapshot is not None
+    # A hundred were asked for; each takes 50 ms, and a quarter of that is pause.
+    assert 1 <= json.loads(page_state.snapshot.text)["look_hz"] <= 16
+
+
+async def test_nothing_is_told_of_the_pace_while_no_page_is_open() -> None:
+    stage, page_state = Stage(snapshots.busy(snapshots.SMALL)), PageState(lambda: None)
+    looking = SnapshotLoop(stage, stage, page_state, lambda: None, 100.0)
+    task = asyncio.ensure_future(looking.go_on())
+    await eventually(lambda: stage.looks == 1, DEADLINE_S)
+    task.cancel()
+    assert page_state.snapshot is not None
+    assert json.loads(page_state.snapshot.text)["look_hz"] is None
+
+
 async def test_trouble_stands_on_the_page_state_until_it_is_over() -> None:
     stage = Stage(snapshots.busy(snapshots.SMALL))
     stage.trouble = RefusedError("the agent cannot be reached")

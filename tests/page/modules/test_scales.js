@@ -1,4 +1,4 @@
-import { bytes, instant, many, percent, rate, rates, shortened, span, ticks, utilisationClass } from "/static/scales.js";
+import { bytes, fewLooks, instant, many, percent, rate, rates, shortened, span, ticks, utilisationClass } from "/static/scales.js";
 import { equal, holds, test } from "./suite.js";
 
 test("a share of a link's rate has a class", () => {
@@ -25,6 +25,11 @@ test("figures have three digits and a unit", () => {
   equal([0, 0.0004, 0.016, 0.5, 1].map(percent), ["0 %", "< 0.1 %", "1.60 %", "50 %", "100 %"]);
   equal([0, 1_234_567].map(instant), ["0 us", "1,234 us"]);
   equal([many(1, "port"), many(2, "port"), many(2, "loss", "losses")], ["1 port", "2 ports", "2 losses"]);
+});
+
+test("few looks are told of, and no others", () => {
+  equal([fewLooks(null, 5), fewLooks(5, 5), fewLooks(4.01, 5)], ["", "", ""]);
+  equal([fewLooks(1.234, 5), fewLooks(0.5, 2.5)], ["1.23 of 5", "0.50 of 2.50"]);
 });
 
 test("ticks are round and stay inside", () => {
