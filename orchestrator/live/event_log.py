@@ -45,7 +45,10 @@ class EventLog:
             heapq.heappush(self._held, (line["at_ns"], next(self._order), line))
 
     def withdraw(self, fault_id: str, at_ns: Instant) -> bool:
-        """Drop the lines from `at_ns` on about a fault that was healed then. Returns whether the fault never began."""
+        """Drop the lines from `at_ns` on about a fault that was healed then, also that it would be healed later.
+
+        Returns whether the fault never began.
+        """
         kept: list[tuple[Instant, int, Line]] = []
         gone: list[tuple[Instant, int, Line]] = []
         for one in self._held:
@@ -109,7 +112,7 @@ class EventLog:
 
 
 def _is_of(line: Line, fault_id: str) -> bool:
-    return line["kind"] in ("fault", "ended") and line["id"] == fault_id
+    return line["kind"] in ("fault", "ended", "healed") and line["id"] == fault_id
 
 
 def _wanted(line: Line, nodes: Collection[str] | None, kinds: Collection[str] | None) -> bool:

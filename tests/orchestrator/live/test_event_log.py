@@ -97,6 +97,18 @@ def test_a_fault_that_is_healed_does_not_end_by_itself() -> None:
     assert log.settle(NEVER) == 0
 
 
+def test_a_fault_that_was_to_be_healed_later_is_healed_once() -> None:
+    log = EventLog()
+    log.put([line(100, kind="fault", id="f1"), line(100, kind="fault", id="f2")])
+    for name, at_ns in (("f1", 500), ("f2", 500), ("f1", 200)):
+        assert not log.settle(90)
+        log.withdraw(name, at_ns)
+        log.put([line(at_ns, kind="healed", id=name)])
+    log.settle(NEVER)
+    told = [(one["at_ns"], one["id"]) for one in log.after(2, 10)["events"]]
+    assert told == [(200, "f1"), (500, "f2")]
+
+
 def test_the_file_has_the_lines_and_makes_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_log, "FILE_BYTES_MAX", 250)
     log = EventLog(tmp_path / "events.jsonl")
