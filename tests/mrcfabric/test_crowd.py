@@ -18,6 +18,14 @@ def test_a_crowd_is_more_than_so_many_for_each_core(monkeypatch: pytest.MonkeyPa
     assert [crowd.is_crowd(processes) for processes in (most, most + 1)] == [False, True]
 
 
+def test_where_priorities_are_forbidden_daemons_keep_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(_by: int) -> int:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "nice", forbidden)
+    crowd.stand_back(1 << 20)
+
+
 def test_the_demonstration_is_none_on_two_cores() -> None:
     assert crowd.CROWD_PER_CORE * 2 >= 56 + 8
 
