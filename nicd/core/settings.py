@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import Final, Protocol
 
 from mrcfabric.egress_config import EgressConfig
-from mrcfabric.errors import ConfigError
+from mrcfabric.errors import ConfigError, bounds, out_of_order
 from mrcfabric.paths import Path
 from mrcfabric.plane_ports import PlanePorts
 from mrcfabric.rng import Rng
@@ -73,6 +73,14 @@ _BELOW: Final = (
     ("reorder_ns", "rto_ns"),
 )
 """Pairs of knobs of which the first must be smaller than the second."""
+_NOT_ABOVE: Final = (
+    ("reorder_ns_min", "reorder_ns"),
+    ("self_probe_bytes", "mtu_bytes"),
+    ("ev_min_active", "evs_active"),
+)
+"""Pairs of which the first must not be larger than the second."""
+_FIGURES: Final = {"mtu_bytes": "mtu_bytes", "evs_active": "evs_per_qp"}
+"""Knobs that an operator sets by a figure of the topology, and its name."""
 
 
 class DestinationLike(Protocol):
@@ -170,8 +178,8 @@ class NicSettings(
             elif not isinstance(value, int) or isinstance(value, bool):
                 raise ConfigError(f"nic.{knob.name}", f"{value!r} is not a whole number")
             elif not _LEAST.get(knob.name, 1) <= value <= _MOST.get(knob.name, 1 << 62):
-                bounds = f"{_LEAST.get(knob.name, 1)} to {_MOST.get(knob.name, 'any')}"
-                raise ConfigError(f"nic.{knob.name}", f"{value} is out of range", bounds)
+                wanted = bounds(_LEAST.get(knob.name, 1), _MOST.get(knob.name))
+                raise ConfigError(f"nic.{knob.name}", f"{value} is out of range", wanted)
         self._relations()
 
     def _relations(self) -> None:
@@ -179,19 +187,14 @@ class NicSettings(
             raise ConfigError("nic.mtu_bytes", f"{self.mtu_bytes} is not a multiple of 4")
         for less, more in _BELOW:
             if getattr(self, less) >= getattr(self, more):
-                what = f"{getattr(self, less)} is not below {more} ({getattr(self, more)})"
-                raise ConfigError(f"nic.{less}", what)
-        if self.reorder_ns_min > self.reorder_ns:
-            what = f"{self.reorder_ns_min} is above reorder_ns ({self.reorder_ns})"
-            raise ConfigError("nic.reorder_ns_min", what)
+                raise out_of_order(f"nic.{less}", getattr(self, less), f"nic.{more}", getattr(self, more))
+        for less, more in _NOT_ABOVE:
+            if getattr(self, less) > getattr(self, more):
+                low, high = getattr(self, less), getattr(self, more)
+                raise out_of_order(f"nic.{less}", low, _FIGURES.get(more, f"nic.{more}"), high, equal=True)
         if 0 < self.self_probe_period_ns < SELF_PROBE_PERIOD_NS_MIN:
             what = f"{self.self_probe_period_ns} is out of range"
             raise ConfigError("nic.self_probe_period_ns", what, f"0 or at least {SELF_PROBE_PERIOD_NS_MIN}")
-        if self.self_probe_bytes > self.mtu_bytes:
-            what = f"{self.self_probe_bytes} is above mtu_bytes ({self.mtu_bytes})"
-            raise ConfigError("nic.self_probe_bytes", what)
-        if self.ev_min_active > self.evs_active:
-            raise ConfigError("nic.ev_min_active", f"{self.ev_min_active} is above evs_active ({self.evs_active})")
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,22 @@ def test_a_wrong_knob_is_named(knobs: dict[str, Any], where: str) -> None:
     assert caught.value.where.startswith(where)
 
 
+@pytest.mark.parametrize(
+    ("knobs", "told"),
+    [
+        (
+            {"rto_ns": 100},
+            r"nic\.tail_probe_ns: \d+ is not below nic\.rto_ns, which is 100 \(.*, or raise nic\.rto_ns\)",
+        ),
+        ({"ev_min_active": 5000}, r"nic\.ev_min_active: 5000 is above evs_per_qp, which is \d+ \(lower "),
+        ({"bins_max": 0}, r"nic\.bins_max: 0 is out of range \(at least 1\)"),
+    ],
+)
+def test_a_mistake_names_both_settings_and_the_way_out(knobs: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError, match=f"^{told}"):
+        NicSettings(**knobs)
+
+
 def config(**changes: Any) -> NicConfig:
     values: dict[str, Any] = {
         "name": "h000",
