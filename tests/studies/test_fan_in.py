@@ -43,11 +43,15 @@ def test_an_incumbent_gives_way_within_fifty_round_trips(rate: int) -> None:
 
 
 @pytest.mark.spec("MRC 1.0", "4")
-@pytest.mark.parametrize(("rate", "size", "spread"), [(25, 1 << 20, 1.5), (25, 1 << 18, 1.45), (100, 1 << 20, 1.5)])
+@pytest.mark.parametrize(("rate", "size", "spread"), [(25, 1 << 20, 1.2), (25, 1 << 18, 1.45), (100, 1 << 20, 1.25)])
 def test_fifteen_that_begin_together_end_together(rate: int, size: int, spread: float) -> None:
-    found = watch(FanIn(15, seed=2, size=size, rate_bps=rate * 10**9))
-    healthy(found)
-    assert found.spread < spread
+    """On average over seeds: a single one may be far off by chance."""
+    spreads = []
+    for seed in range(4):
+        found = watch(FanIn(15, seed=seed, size=size, rate_bps=rate * 10**9))
+        healthy(found)
+        spreads.append(found.spread)
+    assert sum(spreads) / len(spreads) < spread
 
 
 @pytest.mark.long

@@ -12,9 +12,10 @@ packets that left before tell of its old share. A trim inside the fabric does th
 packets through, and halves the share of a path of which no round trip is known. To halve it each time is too much where
 all paths of a plane have queues: two up-links then empty and fill in turn. A path that is not late on average keeps its
 share at a trim, but is known to be late. With each round trip that is not marked a path gets a 64th of the whole back,
-and with each of its own round trips in which nothing is heard of it: packets of longer paths cause few SACKs. In less
-than that nothing could be heard: slow paths would get turns back faster than marks take them, and hold the window with
-their queues. A plane that is late as a whole has no such path: the congestion window answers that.
+and, because packets of longer paths cause few SACKs, whenever nothing is heard of it for as long as it is later than
+the shortest. In less time slow paths would get turns back faster than marks take them, and hold the window with their
+queues; where all are late, nothing has to be waited for. A plane that is late as a whole has no such path: the
+congestion window answers that.
 
 A packet that is late by a margin while another path was quicker a moment ago met neither the receiver's queue nor that
 of the plane. So the congestion window is told neither its mark nor its round trip.
@@ -159,13 +160,14 @@ class PathShares:
             del self.thinned[path]
 
     def _silent(self, now: Instant) -> list[int]:
-        """Paths with fewer turns of which nothing was heard for as long as their packets take, and for a margin."""
+        """Paths with fewer turns of which nothing was heard for as long as their packets are late, and for a margin."""
         heard, changed, returned = self._heard_ns, self._changed_ns, self._returned_ns
+        shortest_ns = self._shortest(now, NEVER)
         return [
             path
             for path in self.thinned
             if max(heard.get(path, 0), changed.get(path, 0), returned.get(path, 0))
-            + max(self._margin_ns, self._rtt_ns.get(path, 0))
+            + max(self._margin_ns, self._rtt_ns.get(path, 0) - shortest_ns)
             <= now
         ]
 

@@ -180,20 +180,37 @@ def test_a_path_of_which_nothing_is_heard_gets_turns_back_too() -> None:
         shares.heard(now, 0, SLOW, True)
         shares.heard(now, 1, FREE, False)
     share = shares.thinned[0]
+    late = SLOW - FREE
     for turn in range(1, 9):
-        shares.heard(last + turn * SLOW - 2 * MARGIN, 1, FREE, False)
-        assert shares.thinned[0] == share + (turn - 1) * WHOLE // 64, "its packets take longer than that"
-        shares.heard(last + turn * SLOW, 1, FREE, False)
+        shares.heard(last + turn * late - MARGIN - 1, 1, FREE, False)
+        assert shares.thinned[0] == share + (turn - 1) * WHOLE // 64, "its packets are later than that"
+        shares.heard(last + turn * late, 1, FREE, False)
         assert shares.thinned[0] == share + turn * WHOLE // 64
-        shares.heard(last + turn * SLOW + 1, 2, FREE, False)
-        assert shares.thinned[0] == share + turn * WHOLE // 64, "once in a round trip"
+        shares.heard(last + turn * late + 1, 2, FREE, False)
+        assert shares.thinned[0] == share + turn * WHOLE // 64, "once in that time"
     # While it is heard of, its round trips say whether it gets more.
-    share = shares.thinned[0]
     for turn in range(9, 12):
-        shares.heard(last + turn * SLOW - 2 * MARGIN, 0, SLOW, True)
+        shares.heard(last + turn * late - MARGIN, 0, SLOW, True)
         share = shares.thinned[0]
-        shares.heard(last + turn * SLOW, 1, FREE, False)
+        shares.heard(last + turn * late, 1, FREE, False)
         assert shares.thinned[0] == share
+
+
+def test_a_path_that_is_little_later_gets_turns_back_in_each_margin() -> None:
+    """Where all are late, as before a full receiver, nothing has to be waited for."""
+    shares = made()
+    last = 19 * SLOW
+    for now in range(0, last + 1, SLOW):
+        shares.heard(now, 0, SLOW, True)
+        shares.heard(now, 1, FREE, False)
+    for _ in range(200):
+        shares.heard(last, 1, SLOW - MARGIN, False)
+        shares.heard(last, 2, SLOW - MARGIN, False)
+        shares.heard(last, 3, SLOW - MARGIN, False)
+    share = shares.thinned[0]
+    for turn in range(1, 5):
+        shares.heard(last + turn * (MARGIN + 1), 1, SLOW - MARGIN, False)
+        assert shares.thinned[0] == share + turn * WHOLE // 64
 
 
 def test_a_plane_that_is_late_as_a_whole_has_no_such_path() -> None:
