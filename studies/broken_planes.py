@@ -1,10 +1,11 @@
 """python -m studies.broken_planes: what loaded fabrics with broken planes get of their max-min shares, as a table.
 
 Owns which breakages are measured, on which fabric, and how seeds become one cell: mean, least and most. `weak_planes`
-measures one fabric. All cores work at once; the order of rows is that of `CASES`, or of `FARTHER`.
+measures one fabric. All cores work at once; the order of rows is that of `CASES`, `FARTHER` or `MIXED`.
 
 python -m studies.broken_planes --rates 10 25 100 --seeds 3 --case "links lose 5 %" --nic path_policy=oblivious
 python -m studies.broken_planes --farther --rates 10 25 50 100 400 --seeds 2
+python -m studies.broken_planes --mixed --rates 25 100 400
 python -m studies.broken_planes --t1s 2 --settle 100 --rates 25 100 400    racks with twice what their up-links carry
 """
 
@@ -56,6 +57,32 @@ FARTHER: Final = {
 """T1s of the first plane that are farther away than its others, by so much."""
 
 
+MIXED: Final[dict[str, Callable[[Topology], list[Breakage]]]] = {
+    "30 us more per link in one plane": lambda fabric: [_far(fabric)],
+    "the same, a quarter of the rate in the other": lambda fabric: [
+        _far(fabric), slow(fabric, _last(fabric), Fraction(1, 4), _all(fabric)),
+    ],
+    "the same, a tenth in the other": lambda fabric: [
+        _far(fabric), slow(fabric, _last(fabric), Fraction(1, 10), _all(fabric)),
+    ],
+    "the same, 5 % lost in the other": lambda fabric: [
+        _far(fabric), lossy(fabric, _last(fabric), 50_000, _all(fabric)),
+    ],
+    "all T1s but one at a quarter of the rate": lambda fabric: [
+        slow(fabric, _last(fabric), Fraction(1, 4), _all(fabric)[1:]),
+    ],
+    "all T1s but one at a tenth": lambda fabric: [slow(fabric, _last(fabric), Fraction(1, 10), _all(fabric)[1:])],
+    "a T1 at a tenth, another 30 us farther": lambda fabric: [
+        slow(fabric, _last(fabric), Fraction(1, 10), [0]), longer(fabric, _last(fabric), 30_000, [1]),
+    ],
+}  # fmt: skip
+"""Length and rate together, in planes and in T1s of one plane."""
+
+
+def _far(fabric: Topology) -> Breakage:
+    return longer(fabric, 0, 30_000, _all(fabric))
+
+
 def _last(fabric: Topology) -> int:
     return fabric.planes - 1
 
@@ -88,7 +115,7 @@ def ratio(
     fabric = fabric_of(rate_gbps, seed, planes, nic, t1s, nics)
     each = fabric.nics_per_t0
     flows = [(one, ((one // each + 1) * each + (one + seed) % each) % fabric.nics) for one in range(fabric.nics)]
-    return measure(fabric, flows, (CASES | FARTHER)[case](fabric), settle_rtts).ratio
+    return measure(fabric, flows, (CASES | FARTHER | MIXED)[case](fabric), settle_rtts).ratio
 
 
 def cell(ratios: Sequence[float]) -> str:
@@ -102,6 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m studies.broken_planes", description="Max-min shares of broken planes.")
     parser.add_argument("--case", action="append", choices=CASES, metavar="CASE", help=f"of {'; '.join(CASES)}; all")
     parser.add_argument("--farther", action="store_true", help="paths of different length in one plane")
+    parser.add_argument("--mixed", action="store_true", help="length and rate together")
     parser.add_argument("--rates", nargs="+", type=int, default=[10, 25, 100], help="Gb/s")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--planes", type=int, default=2)
@@ -114,7 +142,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--t1s is at least 2; --nics, --settle and --seeds are at least 1")
     if given.farther and given.t1s != T1S:
         parser.error(f"--farther names T1s of {T1S}, so it goes without --t1s")
-    cases, nic = given.case or list(FARTHER if given.farther else CASES), dict(map(setting, given.nic))
+    if given.farther and given.mixed:
+        parser.error("--farther and --mixed are tables of their own: give one of them")
+    rows = FARTHER if given.farther else MIXED if given.mixed else CASES
+    cases, nic = given.case or list(rows), dict(map(setting, given.nic))
     asked = [(case, rate, seed) for case in cases for rate in given.rates for seed in range(given.seeds)]
     heads = ["T1s that are farther" if given.farther else "Broken", *(f"{rate} Gb/s" for rate in given.rates)]
     print(f"| {' | '.join(heads)} |")

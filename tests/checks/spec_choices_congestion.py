@@ -36,7 +36,7 @@ CONGESTION = (
     Choice(
         "A round trip whose acknowledgement came back on a slow plane",
         DEVIATION,
-        "Counts without half of what that plane is known to be longer, and where its acknowledgements come late "
+        "Counts without what that plane is known to be longer, and where its acknowledgements come late "
         "all the same it tells the window nothing. An acknowledgement waits for the packet on the wire, at a quarter "
         "of the rate as long as for four at each hop; the plane of the packet has no queue "
         "(`nicd/core/congestion/ways_back.py`). Our own acknowledgements leave such a plane out, too.",

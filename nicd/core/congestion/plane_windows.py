@@ -235,11 +235,12 @@ class PlaneWindows:
     def less_way_back(self, plane: int, back: int, rtt_ns: int | None) -> int | None:
         """A round trip on `plane`, less by how much its acknowledgement took longer, which came back on plane `back`.
 
-        Half of what a round trip on that plane is longer: the packet itself was not there. A plane of -1 is unknown.
+        It is what packets take longer there: a cable is as long, and a link as slow, both ways. A plane of -1 is
+        unknown.
         """
         if rtt_ns is None or back < 0 or back == plane:
             return rtt_ns
-        return max(0, rtt_ns - (self._lengths.extra_ns[self._number[back]] >> 1))
+        return max(0, rtt_ns - self._lengths.extra_ns[self._number[back]])
 
     def _find_longer(self) -> None:
         late = [self._lengths.extra_ns[number] > self._reverse_lag_ns for number in self._number]

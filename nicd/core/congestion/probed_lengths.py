@@ -30,8 +30,7 @@ class ProbedLengths(PlaneLengths):
     """The lengths of the contexts towards one destination."""
 
     __slots__ = (
-        "_answer_ns", "_ask", "_asked_ns", "_due_ns", "_own_ns", "_rest_ns", "_sent_ns", "_suspected_ns", "_suspects",
-        "_waiting",
+        "_answer_ns", "_ask", "_asked_ns", "_due_ns", "_own_ns", "_rest_ns", "_sent_ns", "_suspected_ns", "_waiting",
     )  # fmt: skip
 
     def __init__(
@@ -54,8 +53,6 @@ class ProbedLengths(PlaneLengths):
         """The shortest round trip of data in the last span that had enough of them, by context; NEVER: none had."""
         self._suspected_ns = [0] * count
         """By how much a context seemed longer than the shortest when it was last suspected for a new reason."""
-        self._suspects = 0
-        """Bit n: the answers are to tell how long context n is."""
         self._answer_ns = [NEVER] * count
         """The shortest round trip of the probes that were sent last, by context."""
         self._waiting = 0
@@ -76,22 +73,20 @@ class ProbedLengths(PlaneLengths):
             self._believe(now)
         least = self._least_ns
         shortest_ns = min(least)
-        suspects = 0
+        suspected = False
         for number, rtt_ns in enumerate(least):
             # A late plane causes few SACKs: keep its samples until there are enough.
             if self._samples[number] < SAMPLES_LEAST:
-                if self._own_ns[number] == NEVER and self._sent_ns[number]:
-                    suspects |= 1 << number
+                suspected |= self._own_ns[number] == NEVER and self._sent_ns[number] > 0
                 continue
             self._samples[number] = 0
             self._own_ns[number] = rtt_ns
             self._shorten(rtt_ns - self._base_ns, number)
             self._is_longer(now, number, self.extra_ns[number])
-            if self._is_suspect(now, number, rtt_ns - shortest_ns):
-                suspects |= 1 << number
+            suspected |= self._is_suspect(now, number, rtt_ns - shortest_ns)
         self._least_ns = [rtt_ns if self._samples[number] else NEVER for number, rtt_ns in enumerate(least)]
-        if suspects and now >= self._due_ns and not self._waiting:
-            self._begin(now, suspects)
+        if suspected and now >= self._due_ns and not self._waiting:
+            self._begin(now)
 
     def _shorten(self, own_ns: int, number: int) -> None:
         """A context is no longer than its own round trips of data say."""
@@ -109,12 +104,11 @@ class ProbedLengths(PlaneLengths):
             self._due_ns = now
         return True
 
-    def _begin(self, now: Instant, suspects: int) -> None:
+    def _begin(self, now: Instant) -> None:
         """Ask how long planes are, if the NIC asks nobody else just now."""
         self._waiting = self._ask(now)
         if not self._waiting:
             return
-        self._suspects = suspects
         self._asked_ns = now
         self._answer_ns = [NEVER] * len(self._answer_ns)
         self._due_ns = now + self._rest_ns
@@ -134,9 +128,9 @@ class ProbedLengths(PlaneLengths):
         return True
 
     def _believe(self, now: Instant) -> None:
-        """Take from the answers so far how long the suspected contexts are."""
+        """Take from the answers so far how long the contexts are."""
         for number, answer_ns in enumerate(self._answer_ns):
-            if answer_ns == NEVER or not self._suspects >> number & 1:
+            if answer_ns == NEVER:
                 continue
             extra_ns = 0
             if answer_ns > self._base_ns + self._margin_ns:
