@@ -24,7 +24,8 @@ class PlaneLengths:
     """The lengths of the contexts towards one destination, and the shortest round trips of the span under way."""
 
     __slots__ = (
-        "_base_ns", "_is_longer", "_least_ns", "_margin_ns", "_samples", "_span_end_ns", "_span_ns", "extra_ns",
+        "_base_ns", "_first_ns", "_is_longer", "_least_ns", "_margin_ns", "_samples", "_span_end_ns", "_span_ns",
+        "extra_ns",
     )  # fmt: skip
 
     def __init__(self, count: int, base_ns: int, fabric_ns: int, is_longer: IsLonger) -> None:
@@ -38,6 +39,8 @@ class PlaneLengths:
         self._margin_ns = fabric_ns // MARGIN_PARTS
         self._span_ns = fabric_ns * SPAN_RTTS
         self._span_end_ns: Instant = 0
+        self._first_ns = 0
+        """How long the first span is; 0: it ends with the first round trip."""
         self._least_ns = [NEVER] * count
         """Shortest round trip of the span under way, by context."""
         self._samples = [0] * count
@@ -54,6 +57,9 @@ class PlaneLengths:
         if rtt_ns < self._least_ns[number]:
             self._least_ns[number] = rtt_ns
         if now < self._span_end_ns:
+            return False
+        if self._first_ns and not self._span_end_ns:
+            self._span_end_ns = now + self._first_ns
             return False
         self._span_end_ns = now + self._span_ns
         self._compare(now)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from mrcfabric.units import NEVER, Instant
-from nicd.core.congestion.plane_lengths import SAMPLES_LEAST, SPAN_RTTS, IsLonger, PlaneLengths
+from nicd.core.congestion.plane_lengths import SAMPLES_LEAST, IsLonger, PlaneLengths
 
 _FIRST_RTTS: Final = 2
 """The first span is so many base RTTs: a plane of which nothing was heard by then may be a long one."""
@@ -47,6 +47,7 @@ class ProbedLengths(PlaneLengths):
         `sent_ns`: when the last packet of each context left, 0 if none has.
         """
         super().__init__(count, base_ns, fabric_ns, is_longer)
+        self._first_ns = fabric_ns * _FIRST_RTTS
         self._ask = ask
         self._sent_ns = sent_ns
         self._own_ns = [NEVER] * count
@@ -61,11 +62,6 @@ class ProbedLengths(PlaneLengths):
         self._due_ns: Instant = 0
         """When probes may leave again."""
         self._rest_ns = self._span_ns
-
-    def measured(self, now: Instant, number: int, rtt_ns: int, marked: bool) -> bool:
-        if not self._span_end_ns:
-            self._span_end_ns = now + self._span_ns * _FIRST_RTTS // SPAN_RTTS
-        return super().measured(now, number, rtt_ns, marked)
 
     def _compare(self, now: Instant) -> None:
         if self._waiting and now >= self._asked_ns + _WAIT_SPANS * self._span_ns:
