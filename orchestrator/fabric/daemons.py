@@ -25,7 +25,7 @@ from orchestrator.hosts.placement.layout import Layout, ProcessPlan
 from orchestrator.hosts.placement.site import LEADER
 from orchestrator.hosts.share import RELAY
 from orchestrator.process.answer_wait import TICK_WALL_S, AnswerWait
-from orchestrator.process.launcher import Child, ProcessFailedError
+from orchestrator.process.launcher import Child, ProcessFailedError, where_logged
 
 READY_POLL_S = 0.004
 SCRAPE_WALL_S = 10.0
@@ -342,4 +342,4 @@ def start_failure(child: Child) -> Exception:
     how = child.how_it_ended()
     if child.ended.result() == EXIT_CONFIG:
         return ConfigError(child.name, f"did not start: {how.removeprefix('exit code 2: ')}")
-    return ProcessFailedError(f"{child.name} died at start ({how})" + (f"; its log: {child.log}" if child.log else ""))
+    return ProcessFailedError(f"{child.name} died at start ({how}){where_logged(child.log)}")

@@ -355,6 +355,11 @@ def _allow_descriptors() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
+def where_logged(log: Path | None) -> str:
+    """`; its log: PATH`, or "" when nothing was logged: a fabric that cannot start removes empty logs."""
+    return f"; its log: {log}" if log is not None and last_line(log) else ""
+
+
 def last_line(path: Path) -> str:
     """The last line with text in a log, or ""."""
     try:

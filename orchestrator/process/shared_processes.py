@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from orchestrator.process.launcher import Child, Launcher, ProcessFailedError, last_line
+from orchestrator.process.launcher import Child, Launcher, ProcessFailedError, last_line, where_logged
 
 TRIES = 3
 """How often to begin with a new process when one dies before anybody has joined."""
@@ -57,7 +57,7 @@ class SharedProcesses:
                     return children
                 await process.ended  # it has just died, and its death is about to be told
                 await asyncio.sleep(0)
-        raise ProcessFailedError(f"{name} died at start" + (f"; its log: {log}" if log else ""))
+        raise ProcessFailedError(f"{name} died at start{where_logged(log)}")
 
     async def _begin(self, name: str, entry: str, arguments: Any, log: Path | None) -> Child:
         process = await self._launcher.spawn(name, entry, arguments, log=log, shared=True)

@@ -85,7 +85,26 @@ async def test_the_first_daemon_killed_while_it_is_born_is_named(
         return child
 
     monkeypatch.setattr(Launcher, "spawn", spawned_and_killed)
-    with pytest.raises(ProcessFailedError, match=r"^h000 died at start \(SIGKILL\)"):
+    # It logged nothing, so no log is named: an empty one goes with the folder.
+    with pytest.raises(ProcessFailedError, match=r"^h000 died at start \(SIGKILL\)$"):
         async with Fabric.launch(SMALL, tmp_path / "small"):
             pass
     assert killed == ["h000"]
+
+
+async def test_a_shared_process_that_is_killed_again_and_again_names_no_log_that_is_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spawn = Launcher.spawn
+
+    async def spawned_and_killed(self: Launcher, *words: Any, **more: Any) -> Child:
+        child = await spawn(self, *words, **more)
+        os.kill(child.pid, signal.SIGKILL)
+        await child.ended
+        return child
+
+    monkeypatch.setattr(Launcher, "spawn", spawned_and_killed)
+    with pytest.raises(ProcessFailedError, match=r" died at start$"):
+        async with Fabric.launch(SMALL, tmp_path / "small", pack="plane"):
+            pass
+    assert not (tmp_path / "small").exists()

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgpack
 import pytest
 
-from orchestrator.process.launcher import Child, Launcher, ProcessFailedError, last_line
+from orchestrator.process.launcher import Child, Launcher, ProcessFailedError, last_line, where_logged
 from tests.orchestrator.running import ROOT, is_gone
 from tests.support.wait import eventually, eventually_blocking
 
@@ -71,6 +71,15 @@ async def test_deaths_are_reported_with_their_status_and_last_words(launcher: La
     missing = await launcher.spawn("h009", f"{ENTRIES}:nothing_of_the_kind", None, log=log)
     assert await missing.ended == 1
     assert [one.name for one in died] == ["h007", "h008", "h009"]
+
+
+def test_a_log_is_named_when_it_says_something(tmp_path: Path) -> None:
+    log = tmp_path / "h007.log"
+    assert where_logged(None) == where_logged(log) == ""
+    log.touch()
+    assert where_logged(log) == ""
+    log.write_text("h007 event=started\n")
+    assert where_logged(log) == f"; its log: {log}"
 
 
 async def test_a_hundred_children_at_once(launcher: Launcher) -> None:
