@@ -40,9 +40,7 @@ def check(topology: "Topology") -> None:
     _whole(topology, "usid_block", 1, (1 << 32) - 1)
     if type(topology.mtu_bytes) is not int or topology.mtu_bytes not in MTU_CHOICES:
         raise _wrong("mtu_bytes", topology.mtu_bytes, "one of " + ", ".join(map(str, MTU_CHOICES)))
-    for evs in ("evs_per_qp", "reserve_evs_per_qp"):
-        if getattr(topology, evs) % topology.planes:
-            raise _wrong(evs, getattr(topology, evs), f"a multiple of the {topology.planes} planes")
+    _evs_of_planes(topology)
     dilation = topology.dilation
     if dilation != "auto" and not (type(dilation) in (int, float) and 1 <= dilation <= 1e12):
         raise _wrong("dilation", dilation, "auto or a number from 1")
@@ -66,6 +64,16 @@ def _whole(topology: "Topology", key: str, least: int, most: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         written = WRITTEN.get(key.rpartition("_")[2], "")
         raise _wrong(key, value, f"a whole number from {least} to {most}{written}")
+
+
+def _evs_of_planes(topology: "Topology") -> None:
+    """Every plane has as many EVs as every other. Who changes the planes alone is told what goes with them."""
+    planes = topology.planes
+    found = {key: getattr(topology, key) for key in ("evs_per_qp", "reserve_evs_per_qp")}
+    fitting = {key: max(evs - evs % planes, planes) for key, evs in found.items() if evs % planes}
+    if fitting:
+        key, hint = next(iter(fitting)), ", ".join(f"{one}: {evs}" for one, evs in fitting.items())
+        raise ConfigError(f"topology.{key}", f"{found[key]} is no multiple of the {planes} planes", hint, ("planes",))
 
 
 def _link_rate(topology: "Topology", link: object, rate_bps: object) -> None:

@@ -19,7 +19,6 @@ from mrcfabric.topology_check import TABLES
         ("rate_bps", 10),
         ("link_delay_ns", 99),
         ("mtu_bytes", 1500),
-        ("evs_per_qp", 12),
         ("reserve_evs_per_qp", -8),
         ("usid_block", 0),
         ("dilation", "fast"),
@@ -34,6 +33,22 @@ def test_a_wrong_value_is_named(key: str, value: Any) -> None:
         Topology(**{key: value})
     assert caught.value.where == f"topology.{key}"
     assert "wanted:" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("planes", "evs", "reserve", "what"),
+    [
+        (8, 12, 8, "evs_per_qp: 12 is no multiple of the 8 planes (evs_per_qp: 8)"),
+        (8, 3, 0, "evs_per_qp: 3 is no multiple of the 8 planes (evs_per_qp: 8)"),
+        (3, 128, 32, "evs_per_qp: 128 is no multiple of the 3 planes (evs_per_qp: 126, reserve_evs_per_qp: 30)"),
+        (3, 126, 32, "reserve_evs_per_qp: 32 is no multiple of the 3 planes (reserve_evs_per_qp: 30)"),
+    ],
+)
+def test_evs_that_no_plane_has_alike_are_told_what_fits(planes: int, evs: int, reserve: int, what: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Topology(planes=planes, evs_per_qp=evs, reserve_evs_per_qp=reserve)
+    assert str(caught.value) == f"topology.{what}"
+    assert caught.value.also == ("planes",)
 
 
 @pytest.mark.parametrize(("key", "written"), [("rate_bps", "a rate, as 100G"), ("link_delay_ns", "a length, as 1us")])
