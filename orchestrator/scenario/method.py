@@ -16,6 +16,7 @@ from mrcfabric.rng import Rng
 from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from mrcfabric.wire.layout import PSN_MASK
+from nicd.programs.catalogue import part_of
 from nicd.programs.program import Program
 from orchestrator.faults.checks import check
 from orchestrator.faults.fault import Fault, Figure, Window
@@ -162,19 +163,20 @@ def selector_of(entry: Any) -> Selector:
 
 def drawn_targets(site: Site, spot: Spot, entry: Any, rng: Rng) -> tuple[str, ...]:
     """Draw the targets of an entry once. Raises ConfigError."""
+    crossed = None if entry.selector.evs_of is None else _crossed(site, spot / "selector" / "evs_of", entry)
     try:
         if site.host_map is None and entry.fault in ABOUT_HOSTS:
             return hosts_named(entry.fault, selector_of(entry))
         selector = selector_of(entry)
-        if entry.selector.evs_of is not None:
-            selector = _in_use(site, spot / "selector" / "evs_of", entry, selector)
+        if crossed is not None:
+            selector = _in_use(site, entry, selector, crossed)
         return select(site.topology, entry.fault, selector, rng, site.host_map or ONE_HOST)
     except ConfigError as error:
         raise _about_selector(spot, error) from None
 
 
-def _in_use(site: Site, spot: Spot, entry: Any, selector: Selector) -> Selector:
-    """The selector, narrowed to links that packets of a flow cross. Raises ConfigError."""
+def _crossed(site: Site, spot: Spot, entry: Any) -> frozenset[str]:
+    """The links that packets of an entry's flow cross. Raises ConfigError."""
     if KINDS[entry.fault].target is not Target.LINK:
         raise spot.wrong(f"a {entry.fault} is not about links")
     program, sender, receiver = _flow_of(site, spot, entry.selector.evs_of)
@@ -184,12 +186,19 @@ def _in_use(site: Site, spot: Spot, entry: Any, selector: Selector) -> Selector:
     if transport_of(site.topology) == "rc" and (site.running or any(one.kind in PROCESSES for one in before)):
         others = "a fabric that runs already" if site.running else "ranks that are processes"
         raise spot.wrong(f"beside QPs of {others} the ports of RC are not known beforehand", "tier: t0-t1, mode: one")
-    crossed = links_in_use(site.topology, program, sender, receiver, before)
+    if not (crossed := links_in_use(site.topology, program, sender, receiver, before)):
+        raise spot.wrong(f"packets of {entry.selector.evs_of} cross no T1: both NICs are below one T0")
+    return crossed
+
+
+def _in_use(site: Site, entry: Any, selector: Selector, crossed: frozenset[str]) -> Selector:
+    """The selector, narrowed to links that packets of the entry's flow cross. Raises ConfigError as `selector_of`."""
     everything = replace(selector, mode="all", value=None, direction="both")
     meant = select(site.topology, entry.fault, everything, Rng(""), ONE_HOST)
     links = tuple(link for link in meant if link in crossed)
     if not links:
-        raise spot.wrong(f"no path in use of {entry.selector.evs_of} crosses what else is selected")
+        what = f"no path in use of {entry.selector.evs_of} crosses what else is selected"
+        raise ConfigError("selector.evs_of", what)
     return Selector(links=links, mode=selector.mode, value=selector.value, direction=selector.direction)
 
 
@@ -212,7 +221,11 @@ def _flow_of(site: Site, spot: Spot, text: str) -> tuple[Program, int, int]:
     for nic in (sender, receiver):
         if nic not in nics:
             raise spot.wrong(f"{nic} has no rank in {name}", ", ".join(nics[:8]))
-    return program, nics.index(sender), nics.index(receiver)
+    ranks = nics.index(sender), nics.index(receiver)
+    if ranks[1] not in (peers := part_of(program, ranks[0]).peers):
+        known = ", ".join(nics[peer] for peer in peers[:8])
+        raise spot.wrong(f"{sender} and {receiver} exchange nothing in {name}", f"with {sender}: {known}")
+    return program, *ranks
 
 
 def _about_selector(spot: Spot, error: ConfigError) -> ConfigError:

@@ -134,8 +134,26 @@ def test_a_fault_finds_one_of_them_with_every_seed(seed: str) -> None:
     ],
 )
 def test_what_names_no_flow_is_refused(flow: str, fault: str, part: str) -> None:
-    with pytest.raises(ConfigError, match=part):
+    with pytest.raises(ConfigError, match=part) as refused:
         plan_of(text(flow, fault))
+    assert str(refused.value).count("method[0]") == 1
+
+
+@pytest.mark.parametrize(
+    ("flow", "what"),
+    [
+        ("pairs:h000>h001", "cross no T1: both NICs are below one T0"),
+        ("pairs:h000>h002", r"h000 and h002 exchange nothing in pairs \(with h000: h001\)"),
+        ("pair:h000>h002", "no path in use of pair:h000>h002 crosses what else is selected"),
+    ],
+)
+@pytest.mark.parametrize("system", ["mrc", "roce", "uet"])
+def test_a_flow_that_crosses_nothing_is_refused_where_it_stands(flow: str, what: str, system: str) -> None:
+    file = text(flow).replace("method:", "  - {name: pairs, kind: p2p}\nmethod:").replace("of: p0-t0-0", "of: h000")
+    with pytest.raises(ConfigError, match=rf"{what}$") as refused:
+        plan_of(f"system: {system}\n{file}")
+    assert refused.value.where.endswith(".yaml:10: method[0].selector.evs_of")
+    assert str(refused.value).count("method[0]") == 1
 
 
 @pytest.mark.parametrize(("packet", "more"), [(1, ""), (3, ""), (16, ", psns: 2"), (5, ", psns: 64")])
