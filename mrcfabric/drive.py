@@ -25,6 +25,7 @@ from mrcfabric.brake import Brake
 from mrcfabric.clock import LIMIT_WORD, ClockPage
 from mrcfabric.link_port import Fidelity, LinkEnd, LinkPort
 from mrcfabric.node import Input, Node, Rank, split_due
+from mrcfabric.orders import Orders
 from mrcfabric.sim.trace import Trace
 from mrcfabric.tally import FIDELITY, TOTALS, together
 from mrcfabric.tap import Tap
@@ -115,6 +116,7 @@ class Drive:
         self.commands_taken = 0  # in this life, those that wait for their instant among them
         self._scripted: set[int] = set()
         """Held commands, by sequence, that do not keep fabric time running."""
+        self._orders = Orders()
         page = turns.page
         self._words = page.words
         self._tally_words = page.tally_words(slot)
@@ -153,12 +155,14 @@ class Drive:
         self._turns.kick()
 
     def script(self, command: Any, at_ns: Instant) -> None:
-        """The same, but fabric time may stop before `at_ns`: the caller must see to it that time gets there.
+        """The same, but fabric time may stop before `at_ns`: the caller must see to it that time gets there. Of several
+        for one instant that set the same thing the last counts.
 
         The end of a fault that somebody has already healed is such a command: it must not keep a fabric awake.
         """
         self.command(command, at_ns)
         self._scripted.add(self.commands_taken)
+        self._orders.note(at_ns, self.commands_taken, command)
 
     def stay_awake(self, until: Instant) -> None:
         """Keep fabric time running until `until`, because something outside the core waits for that instant."""
@@ -312,6 +316,7 @@ class Drive:
         inputs, self._held, _ = split_due(self._held, until)
         if self._scripted:
             self._scripted.difference_update(one[3] for one in inputs if one[1] == Rank.COMMAND)
+            inputs = self._orders.counting(inputs)
         if inputs and inputs[0][0] <= self.core.now_ns:
             self._mend_late(inputs)
         return inputs

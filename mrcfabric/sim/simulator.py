@@ -12,6 +12,7 @@ from heapq import heappop, heappush
 from typing import Any, Final, TypeAlias
 
 from mrcfabric.node import Input, Node, Rank, split_due
+from mrcfabric.orders import Orders
 from mrcfabric.sim.trace import Trace
 from mrcfabric.units import NEVER, Instant
 
@@ -31,7 +32,7 @@ _FRAME: Final[Any] = int(Rank.FRAME)
 class _Site:
     """The place of a node in the graph: it outlives crashes of its node."""
 
-    __slots__ = ("commands", "core", "due", "inbox", "index", "links", "mortal", "name", "plan", "soonest",
+    __slots__ = ("commands", "core", "due", "inbox", "index", "links", "mortal", "name", "orders", "plan", "soonest",
                  "trace", "traces", "vanished")  # fmt: skip
 
     def __init__(self, name: str, index: int, core: Node) -> None:
@@ -49,6 +50,8 @@ class _Site:
         self.commands = 0
         self.mortal: set[int] = set()
         """Numbers of commands that die with the node's present life."""
+        self.orders = Orders()
+        """The same ones: of several for one instant that set the same thing the last counts."""
         self.due: Instant = NEVER
         self.vanished = 0
         self.trace: Trace | None = None
@@ -213,6 +216,8 @@ class Simulator:
         inputs: list[Input] = []
         if site.soonest <= until:
             inputs, site.inbox, site.soonest = split_due(site.inbox, until)
+            if site.orders.latest:
+                inputs = site.orders.counting(inputs)
         if core is None:
             site.vanished += len(inputs)
             self.frames_vanished += sum(entry[1] == _FRAME for entry in inputs)
@@ -276,6 +281,7 @@ class Simulator:
             # Keep frames under way and commands that are not mortal: the next life gets them, if there is one by then.
             site.inbox = [entry for entry in site.inbox if entry[1] == _FRAME or entry[3] not in site.mortal]
             site.mortal.clear()
+            site.orders = Orders()
             site.soonest = min((entry[0] for entry in site.inbox), default=NEVER)
             return
         site.core = factory(at_ns)
@@ -294,6 +300,7 @@ class Simulator:
         site.commands += 1
         if mortal:
             site.mortal.add(site.commands)
+            site.orders.note(at_ns, site.commands, command)
         entry: Any = (at_ns, int(Rank.COMMAND), 0, site.commands, command)
         site.inbox.append(entry)
         site.soonest = min(site.soonest, at_ns)

@@ -178,6 +178,20 @@ def test_what_is_scripted_keeps_nobody_awake_and_happens_all_the_same(turns: ByH
     drive.close()
 
 
+def test_the_last_of_several_scripted_commands_for_one_instant_counts(turns: ByHand) -> None:
+    drive = open_drive(turns, Source("me", ports=1, packets=0, period_ns=500, size=200))
+    core = drive.core
+    assert isinstance(core, Source)
+    for text in ("down", "up"):
+        drive.script(text, 3_500)
+    for text in ("one", "other"):
+        drive.command(text, 3_500)
+    turns.neighbour_is_at(3_000)
+    drive.tick(NEVER, 1)
+    assert [event.text for event in core.heard] == ["up", "one", "other"]
+    drive.close()
+
+
 def test_a_restarted_node_is_dark_until_its_start(turns: ByHand) -> None:
     turns.page.mark_booting(ME, 6_000)
     core = Source("late", ports=1, packets=1, period_ns=100, size=200, start_ns=9_000)

@@ -104,6 +104,23 @@ def test_flap() -> None:
     assert run.carrier == [("h000", at_ns, 0, up) for at_ns, up in edges]
 
 
+@pytest.mark.parametrize(
+    ("kind", "target"), [("flap", f"h000~{T0}"), ("nic_port_down", "h000:0"), ("t0_down", T0), ("plane_down", "0")]
+)
+@pytest.mark.parametrize("healed_ns", [START_NS, START_NS + 5_000, START_NS + 15_000])
+def test_what_is_healed_between_its_windows_troubles_nobody_any_more(kind: str, target: str, healed_ns: int) -> None:
+    windows = tuple(Window(START_NS + 20_000 * turn, START_NS + 20_000 * turn + 10_000, {}) for turn in range(4))
+    run = Run(until=START_NS - 100)
+    run.fabric.inject(Fault("again", kind, (target,), windows))
+    run.fabric.run(healed_ns - 50)
+    run.fabric.heal("again", healed_ns)
+    run.fabric.run(QUIET_NS)
+    assert run.arrived()
+    assert all(at_ns < START_NS + 15_000 for _node, at_ns, _port, _up in run.carrier)
+    seen = [up for node, _at_ns, port, up in run.carrier if (node, port) == ("h000", 0)]
+    assert seen == ([] if healed_ns == START_NS else [False, True])
+
+
 def test_optic() -> None:
     links = (f"{T0}~p0-t1-0", f"{T0}~p0-t1-1")
     run = Run(once("optic", *links, at_ns=START_NS, until_ns=END_NS))

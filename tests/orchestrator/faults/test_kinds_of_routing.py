@@ -244,6 +244,16 @@ def test_a_session_that_flaps_is_reset_each_time() -> None:
     assert run.sessions() == ALL
 
 
+def test_flaps_of_a_session_that_are_healed_reset_it_no_more() -> None:
+    windows = tuple(Window(turn * S, turn * S + S // 2, {}) for turn in range(2, 9))
+    run = Run(Fault("flaps", "session_flap", ("p0-t0-0~p0-t1-1",), windows), end_ns=S + 1)
+    run.fabric.run(2 * S + S // 4)
+    run.fabric.heal("flaps")
+    run.fabric.run(15 * S)
+    assert run.lost("p0-t0-0") == ["shutdown"]
+    assert run.sessions() == ALL
+
+
 def test_it_survives_its_switch_and_its_link() -> None:
     down = once("session_down", "p0-t0-0~p0-t1-1", at_ns=2 * S, until_ns=15 * S)
     reboot = once("switch_reboot", "p0-t1-1", at_ns=3 * S, until_ns=4 * S)

@@ -47,6 +47,19 @@ def test_the_same_script_leaves_the_same_traces() -> None:
     assert len(first.traces("p0-t1-0")) == 2
 
 
+def test_faults_that_touch_are_one_to_a_port() -> None:
+    seen: list[tuple[int, bool]] = []
+
+    def note(_node: str, events: list[object]) -> None:
+        seen.extend((one.at_ns, one.up) for one in events if isinstance(one, PortChange))
+
+    fabric = SimulatedFabric(SMALL, on_events=note)
+    for at_ns in (5_000, 15_000):
+        fabric.inject(once("link_down", "h000~p0-t0-0", at_ns=at_ns, until_ns=at_ns + 10_000))
+    fabric.run(50_000)
+    assert seen == [(5_000, False), (25_000, True)]
+
+
 def test_a_dead_switch_is_gone_and_back() -> None:
     fabric = loaded()
     fabric.inject(once("switch_reboot", "p0-t1-0", at_ns=5_000, until_ns=300_000))
