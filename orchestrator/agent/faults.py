@@ -104,7 +104,8 @@ class FaultRequests:
                 continue
             except NoAnswerError as error:
                 silent = error  # the fault has ended, and the silent daemon is still being told: heal the others, too
-            if self._expiries.get(one) is expiry:  # otherwise another fault has got this id meanwhile
+            # One that is to end at an instant keeps its time to live: fabric time may take days to get there.
+            if at_ns is None and self._expiries.get(one) is expiry:  # otherwise another fault has got this id meanwhile
                 self._forget(one)
         if silent is not None:
             raise silent

@@ -57,6 +57,14 @@ async def test_the_time_to_live_of_a_fault_that_is_over_ends_no_later_one_of_the
     await eventually(lambda: [one.id for one in served.faults()] == ["mine"], DEADLINE_S)
 
 
+async def test_a_fault_that_is_to_end_far_off_keeps_its_time_to_live(served: Fabric) -> None:
+    await add(served, kind="link_down", selector={"links": LINK}, id="mine", ttl_s=1.0)
+    client = client_of(served)
+    await ask(client.post, "/faults/heal", ids=["mine"], at_ns=served.now_ns() + 10**15)
+    assert [row["ttl_s"] is not None for row in await ask(client.post, "/faults/list")] == [True]
+    await eventually(lambda: served.faults() == [], DEADLINE_S)
+
+
 async def test_a_name_can_be_used_again_as_soon_as_its_fault_is_cleared(served: Fabric) -> None:
     client = client_of(served)
     for turn in range(20):
