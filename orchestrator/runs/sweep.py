@@ -53,8 +53,10 @@ def seeds_of(text: str) -> list[str]:
         span = _RANGE.fullmatch(word.strip())
         if span is not None:
             first, last = int(span[1]), int(span[2])
-            if last < first or last - first >= RUNS_MAX:
+            if last < first:
                 raise ConfigError("--seeds", f"{word} is no range of seeds", "as 1-5")
+            if (count := last - first + 1) > RUNS_MAX:
+                raise ConfigError("--seeds", f"{word} are {count:,} seeds", f"at most {RUNS_MAX:,}")
             found.update(dict.fromkeys(str(number) for number in range(first, last + 1)))
         elif word.strip():
             found[word.strip()] = None

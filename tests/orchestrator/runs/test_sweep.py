@@ -20,8 +20,13 @@ def scenario(folder: Path, more: str = EXPECT) -> str:
 
 def test_seeds_are_numbers_of_ranges_and_words() -> None:
     assert seeds_of("1-3,7,paper,2") == ["1", "2", "3", "7", "paper"]
-    for bad in ("3-1", "1,,2", ""):
-        with pytest.raises(ConfigError):
+    for bad, what in (
+        ("3-1", "no range of seeds"),
+        ("1-20000", r"20,000 seeds \(at most 10,000\)"),
+        ("1,,2", "an empty place"),
+        ("", "an empty place"),
+    ):
+        with pytest.raises(ConfigError, match=what):
             seeds_of(bad)
 
 
