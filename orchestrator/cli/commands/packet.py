@@ -3,6 +3,7 @@
 Owns the command line only: `mrcfabric.wire.describe` describes packets, `mrcfabric.wire.pcapng` reads captures.
 """
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -138,7 +139,8 @@ def _from_hex(text: str) -> "Iterator[Captured]":
         packet = bytes.fromhex(digits)
     except ValueError as error:
         if Path(text).suffix or "/" in text:
-            raise ConfigError(text, "no such file") from error
+            what = "is no regular file" if os.path.exists(text) else "no such file"
+            raise ConfigError(text, what) from error
         raise ConfigError("packet", _what_is_wrong(digits), "digits 0-9 and a-f, or the name of a file") from error
     if not 0 < len(packet) <= PACKET_BYTES_MAX:
         raise ConfigError("packet", f"{len(packet)} bytes are no packet", f"1 to {PACKET_BYTES_MAX}")

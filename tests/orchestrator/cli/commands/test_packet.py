@@ -96,6 +96,8 @@ def test_an_empty_capture_is_an_empty_list(tmp_path: Path) -> None:
         ("", "0 bytes are no packet"),
         ("00" * 70000, "70000 bytes are no packet"),
         ("missing.pcapng", "missing.pcapng: no such file"),
+        ("/dev/null", "/dev/null: is no regular file"),
+        ("/" + "00" * 3000, "no such file"),
     ],
 )
 def test_bad_input_is_one_clear_error(source: str, words: str) -> None:
