@@ -13,6 +13,7 @@ from mrcfabric.units import NEVER, Instant
 from orchestrator.fabric.daemons import Daemons
 from orchestrator.fabric.journal import Journal
 from orchestrator.fabric.lifecycle import Lifecycle
+from orchestrator.faults.checks import check
 from orchestrator.faults.fault import Fault
 from orchestrator.faults.host_map import HostMap
 from orchestrator.faults.table import FaultTable
@@ -50,6 +51,7 @@ class FaultInjector:
         Raises ConfigError, RefusedError.
         """
         fault = self._host_map.settled(self._topology, fault)
+        check(self._topology, fault)  # the table does, too, but one without windows has no start to hold time before
         with self._time.before(fault.start_ns):
             nodes = self._table.add(fault, self._time.page.fabric_front())
             self.injected[fault.kind] += 1

@@ -4,7 +4,7 @@ import pytest
 
 from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.fabric import Fabric
-from orchestrator.faults.fault import once
+from orchestrator.faults.fault import Fault, once
 from tests.orchestrator.running import T1, broken, carrier, healed
 
 pytestmark = pytest.mark.integration
@@ -29,6 +29,12 @@ async def test_instants_that_cannot_be_met_are_refused(fabric: Fabric) -> None:
     soon_ns = fabric.soon_ns()
     with pytest.raises(ConfigError, match="frames on their way need that long"):
         await fabric.inject(once("switch_crash", T1, at_ns=soon_ns, until_ns=soon_ns + 100))
+
+
+async def test_a_fault_without_windows_is_a_mistake_like_any(fabric: Fabric) -> None:
+    with pytest.raises(ConfigError, match=r"f1: has 0 windows \(1 to 4096\)"):
+        await fabric.inject(Fault("f1", "link_down", (f"p0-t0-0~{T1}",), ()))
+    assert fabric.faults() == []
 
 
 async def test_a_fault_is_counted_and_noted_as_it_was_taken(fabric: Fabric) -> None:
