@@ -63,7 +63,9 @@ class AgentClient:
             content = response.read()
         except (OSError, http.client.HTTPException) as error:
             why = getattr(error, "strerror", None) or str(error) or "no answer"
-            raise RefusedError(f"the agent of {self.state.get('name')} cannot be reached: {why}") from error
+            raise RefusedError(
+                f"the agent of {self.state.get('name')} cannot be reached: {why}{self._stopped()}"
+            ) from error
         finally:
             connection.close()
         if response.status != http.client.OK:
@@ -72,6 +74,15 @@ class AgentClient:
             return answers.loads(content)
         except ValueError:
             raise refusal(response.status, content) from None
+
+    def _stopped(self) -> str:
+        """What to add to "timed out" where the agent's process is stopped; else ""."""
+        from orchestrator.process.answer_wait import sight
+
+        pid = run_folder.holder_pid(self.folder)
+        seen = None if pid is None else sight(pid)
+        stopped = seen is not None and seen.state == "T"
+        return f"; its process is stopped (`kill -CONT {pid}` lets it go on)" if stopped else ""
 
 
 def refusal(status: int, content: bytes) -> ConfigError | RefusedError:

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 SCRAPE_S = 2.0
 ASK_WALL_S = 3.0
+STATUS_WALL_S = 30.0
+"""The agent answers within some seconds, whatever its daemons do; one that is stopped never does."""
 DOWN_WALL_S = 10.0
 TERM_WALL_S = 3.0
 _POLL_S = 0.02
@@ -156,7 +158,7 @@ def status(name: NameOption = None, run_dir: RunDirOption = None, as_json: JsonO
     from orchestrator.cli.status_text import render_status
     from orchestrator.client.agent_client import find
 
-    client = find(name, run_dir)
+    client = find(name, run_dir, STATUS_WALL_S)
     with waiting("asking the daemons", terminal_only=True):
         answer = client.get("/status")
     typer.echo(json.dumps(answer, indent=2) if as_json else render_status(answer))

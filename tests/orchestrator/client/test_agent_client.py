@@ -4,8 +4,10 @@ import http.server
 import json
 import os
 import re
+import signal
 import socket
 import socketserver
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,8 +16,11 @@ import pytest
 
 from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.client.agent_client import AgentClient, find, folder_of, running
+from orchestrator.process.answer_wait import sight
 from orchestrator.process.run_folder import RunFolder
+from tests.support.wait import eventually_blocking
 
+DEADLINE_S = 20.0
 ANSWERS: dict[str, tuple[int, bytes]] = {
     "/good": (200, b'{"n": 1}'),
     "/mistake": (400, json.dumps({"error": "", "where": "h9", "what": "no such node", "hint": "h009"}).encode()),
@@ -86,8 +91,15 @@ def test_an_agent_that_is_gone_or_silent(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as silent:
         silent.bind(str(tmp_path / "agent.sock"))
         silent.listen()
-        with pytest.raises(RefusedError, match="cannot be reached: timed out"):
+        with pytest.raises(RefusedError, match=r"cannot be reached: timed out$"):
             client.get("/good")
+        with subprocess.Popen(["sleep", "60"]) as agent:
+            (tmp_path / "lock").write_text(f"{agent.pid}\n")
+            agent.send_signal(signal.SIGSTOP)
+            eventually_blocking(lambda: (seen := sight(agent.pid)) is not None and seen.state == "T", DEADLINE_S)
+            with pytest.raises(RefusedError, match=rf"timed out; its process is stopped \(`kill -CONT {agent.pid}`"):
+                client.get("/good")
+            agent.kill()
 
 
 @pytest.fixture
