@@ -148,7 +148,8 @@ def _bound(site: Site, spot: Spot, written: float | str | None, measure: Measure
     unit = Unit.SHARE if relative else measure.unit
     value = _WAYS[unit](site, written)
     if value is None:
-        raise spot.wrong(f"{written} is no bound for this", f"it is {_WANTED[unit]}")
+        text = written if isinstance(written, str) else f"{written:.15g}"  # 100000, not 100000.0
+        raise spot.wrong(f"{text} is no bound for this", f"it is {_WANTED[unit]}")
     return value
 
 

@@ -74,7 +74,11 @@ def test_names_tell_what_and_differ() -> None:
         ("measure: gootput, at_least: 1", "no measure is called 'gootput' (nearest is goodput)"),
         ("measure: goodput", "has no bound"),
         ("measure: goodput, at_least: 2us", "2us is no bound for this (it is a share, as 90% or 0.9)"),
-        ("measure: step_time, at_most: 5", "it is a length, as 40us or 3rtt"),
+        (
+            "measure: step_time, at_most: 100000",
+            "at_most: 100000 is no bound for this (it is a length, as 40us or 3rtt)",
+        ),
+        ("measure: step_time, at_least: 0.5", "0.5 is no bound for this (it is a length"),
         ("measure: qp_errors, at_most: 5%", "it is a number"),
         ("measure: recovery_rtts, at_most: 5%, after: cut", "a number of base RTTs"),
         ("measure: bytes_verified, at_most: 5us", "a number of bytes"),
