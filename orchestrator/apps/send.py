@@ -148,6 +148,9 @@ def _opened(stack: ExitStack, path: Path, mode: Literal["rb", "ab"]) -> _Copy:
 async def transfer(fabric: LaunchedFabric, what: Transfer) -> dict[str, Any]:
     """Send a file between two NICs; the record of it. Raises ConfigError, RefusedError, WorkerFailedError."""
     messages = await asyncio.to_thread(what.check, fabric.topology)
+    for nic in (what.source, what.target):
+        if not fabric.alive(nic):
+            raise RefusedError(f"{nic} is down")
     arguments = {"area_bytes": MESSAGE_BYTES * DEPTH, "size_max": 1, "seed": fabric.topology.seed}
     members = [
         Member(name, fabric.workers.verbs_path(name), "traffic", (1 - number,), arguments)

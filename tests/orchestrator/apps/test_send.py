@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from mrcfabric.errors import ConfigError
+from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.apps.send import MESSAGE_BYTES, Transfer, send_in_new, send_in_running, transfer
 from orchestrator.fabric import Fabric
 from orchestrator.workers.group import WorkerFailedError
-from tests.orchestrator.running import DEADLINE_S
+from tests.orchestrator.running import DEADLINE_S, broken
 from tests.support.fabrics import SMALL
 from tests.support.wait import eventually
 
@@ -63,9 +63,19 @@ async def test_whoever_fails_in_a_transfer_is_named_and_leaves_nothing(tmp_path:
         child = fabric.daemons.members["h003"].child
         assert child is not None
         await fabric.daemons.end(child)
-        with pytest.raises(WorkerFailedError, match="h003"):
+        with pytest.raises(RefusedError, match="h003 is down"):
             await transfer(fabric, Transfer(tmp_path / "in", "h000", "h003", tmp_path / "out"))
         assert (tmp_path / "out").read_bytes() == b"a former one"
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("ends", [("h000", "h001"), ("h001", "h000")])
+async def test_a_nic_that_is_down_is_named(fabric: Fabric, tmp_path: Path, ends: tuple[str, str]) -> None:
+    (tmp_path / "in").write_bytes(b"x")
+    await broken(fabric, "nic_crash", "h001")
+    await eventually(lambda: not fabric.alive("h001"), DEADLINE_S)
+    with pytest.raises(RefusedError, match=r"^h001 is down$"):
+        await transfer(fabric, Transfer(tmp_path / "in", *ends))
 
 
 @pytest.mark.parametrize(
