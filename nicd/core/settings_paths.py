@@ -50,6 +50,11 @@ class PathKnobs:
     mark tells of a queue of one round trip ago, and where a turn takes longer, all EVs of a path are left out because
     of a queue that is gone: with one of four T1s at a tenth of its rate, at 25 Gb/s, 94 % of what was due arrived by
     the scan alone, and 97 % arrive."""
+    skip_turn_ppt: int = 500
+    """And no longer than so many thousandths of a turn of the scan, as the last one took. Where several turns fit into
+    a round trip, each of them would be left out for a queue that is gone: with twice as many NICs as up-links at
+    400 Gb/s queues swing between empty and full within five round trips, and flows get unequal parts. 0: no such
+    limit."""
     path_shares: bool = True
     """A path of a plane that is marked and later than another one by `path_late_ns` gets fewer of its turns, and more
     again when marks end (`nicd.core.mrc.path_shares`); what is late because of one path alone moves no window, and what
@@ -136,6 +141,7 @@ LEAST: Final[dict[str, int]] = {
     "reverse_silent_probes": 0,
     "reverse_turns": 0,
     "plane_keep_ppt": 0,
+    "skip_turn_ppt": 0,
 }
 """Smallest value where it is not 1."""
 MOST: Final[dict[str, int]] = {
@@ -145,6 +151,7 @@ MOST: Final[dict[str, int]] = {
     "port_update_tries": 32,
     "probe_successes_max": 1024,
     "plane_keep_ppt": 1000,
+    "skip_turn_ppt": 1000,
     "reverse_silent_probes": 15,
 }
 """Largest value where there is one."""

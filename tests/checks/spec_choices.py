@@ -108,9 +108,9 @@ _PATHS = (
     Choice(
         "How long SKIP lasts",
         OPTION,
-        "Until the scan, which is drawn anew for every turn, has passed the EV once; one base RTT at most, because a "
-        "mark tells of a queue of one round trip ago.",
-        _of(NIC, "skip_ns"),
+        "Until the scan, which is drawn anew for every turn, has passed the EV once; one base RTT and half a turn at "
+        "most, because a mark tells of a queue of one round trip ago, and of one queue many marks tell.",
+        _of(NIC, "skip_ns", "skip_turn_ppt"),
     ),
     Choice(
         "A path that is marked again and again while others of its plane are free",

@@ -4,7 +4,10 @@ Owns the order of the scan, which makes EVs in SKIP GOOD on its way. `ev_profile
 
 SKIP ends when the scan has passed an EV once. It ends by the clock, too, and such an EV is used at once: a mark tells
 of a queue of one round trip ago. Where a turn takes several round trips the scan alone leaves out whole paths for
-queues that are gone, and their links idle while others queue.
+queues that are gone, and their links idle while others queue. Where several turns fit into a round trip, each mark
+would take the next turn, so that a marked path loses half of its turns until news of its shorter queue comes back: all
+senders leave a path and return to it together, and its queue swings between empty and full. So the clock allows half
+of a turn, as long as the last one took: then half of the marks take a turn.
 
 The paths of the plane take turns, so that every path gets its packets at even distances whichever EVs came and went:
 where they come in bunches, queues form that stay while links are full. Where a turn begins and in which direction it
@@ -33,14 +36,19 @@ class PlaneDeck:
     __slots__ = (
         "_even",
         "_left",
+        "_passed",
         "_path",
         "_position",
         "_rng",
+        "_size",
         "_skip_ns",
         "_skipped_ns",
         "_states",
+        "_stay_ns",
         "_stride",
         "_strides",
+        "_turn_ppt",
+        "_turned_ns",
         "cards",
         "shares",
         "tally",
@@ -55,11 +63,12 @@ class PlaneDeck:
         path: Sequence[int] = (),
         skipped_ns: list[Instant] | None = None,
         skip_ns: int = NEVER,
+        turn_ppt: int = 0,
     ) -> None:
         """`tally`: numbers of EVs by state; the deck updates it when it forgives one.
 
         `path`: of each EV of the profile; empty: all take the same. `skipped_ns`: when each EV of the profile last
-        went into SKIP, which lasts `skip_ns` at most.
+        went into SKIP, which lasts `skip_ns` at most, and `turn_ppt` thousandths of the last turn (0: no such limit).
         """
         self.cards = cards
         """Indices of EVs in the profile; all of them GOOD or SKIP."""
@@ -70,6 +79,13 @@ class PlaneDeck:
         self._path = path
         self._skipped_ns = [0] * len(states) if skipped_ns is None else skipped_ns
         self._skip_ns = skip_ns
+        self._turn_ppt = turn_ppt
+        self._stay_ns = skip_ns
+        """How long SKIP lasts at most by now."""
+        self._turned_ns: Instant = -1
+        """When the turn began that is being measured; -1: none has begun."""
+        self._passed = self._size = 0
+        """Cards that the scan has passed since then, in turns that are over; cards of this turn."""
         self._rng = rng
         self._left = 0
         self._position = 0
@@ -94,7 +110,7 @@ class PlaneDeck:
         # Two turns hold one whole turn, wherever the scan stands.
         for _ in range(2 * size):
             if not self._left:
-                self._turn(size)
+                self._turn(now, size)
             self._left -= 1
             position = self._position + self._stride
             if position >= size:
@@ -102,7 +118,7 @@ class PlaneDeck:
             self._position = position
             card = cards[position]
             if states[card] != _GOOD:
-                if self._skipped_ns[card] > now - self._skip_ns:
+                if self._skipped_ns[card] > now - self._stay_ns:
                     if forgiven < 0:
                         forgiven = card
                         self._forgive(card)
@@ -117,7 +133,7 @@ class PlaneDeck:
         if spare < 0:
             return forgiven
         # No path was due. After two whole turns the scan stands where it began: begin with the next card next time.
-        self._next()
+        self._next(now)
         return spare
 
     def pick_among(self, now: Instant, fit: Callable[[int], bool], failed: int) -> int:
@@ -128,9 +144,9 @@ class PlaneDeck:
         other = forgiven = -1
         states = self._states
         for _ in range(2 * len(self.cards)):
-            card = self._next()
+            card = self._next(now)
             if states[card] != _GOOD:
-                if self._skipped_ns[card] > now - self._skip_ns:
+                if self._skipped_ns[card] > now - self._stay_ns:
                     if forgiven < 0 and card != failed:
                         forgiven = card
                         self._forgive(card)
@@ -152,17 +168,18 @@ class PlaneDeck:
         self.tally[_GOOD] += 1
         self._states[card] = _GOOD
 
-    def _next(self) -> int:
+    def _next(self, now: Instant) -> int:
         """The next card of the scan, whatever its state."""
         size = len(self.cards)
         if not self._left:
-            self._turn(size)
+            self._turn(now, size)
         self._left -= 1
         self._position = (self._position + self._stride) % size
         return self.cards[self._position]
 
     def change(self) -> None:
         """The cards have changed: begin a new turn."""
+        self._size -= self._left
         self._left = 0
         self._strides = []
         self._spread()
@@ -182,8 +199,18 @@ class PlaneDeck:
         self.cards[:] = [card for _, _, card in sorted(places)]
         self._even = len({len(row) for row in rows.values()}) <= 1
 
-    def _turn(self, size: int) -> None:
+    def _turn(self, now: Instant, size: int) -> None:
         """Begin a turn, from a place and in a direction that are drawn anew."""
+        self._passed += self._size
+        self._size = size
+        if self._turned_ns < 0:
+            self._turned_ns = now
+        elif self._passed >= size:
+            if self._turn_ppt:
+                turn_ns = (now - self._turned_ns) * size // self._passed
+                self._stay_ns = min(self._skip_ns, turn_ns * self._turn_ppt // 1000)
+            self._turned_ns = now
+            self._passed = 0
         if not self._strides:
             # Cards that are neighbours are at even distances; with paths of as many cards so are those of any stride.
             whole = [one for one in range(1, size + 1) if gcd(one, size) == 1]

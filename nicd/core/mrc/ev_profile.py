@@ -65,8 +65,10 @@ class EvProfile:
         forget_ns: int = 1,
         keep_ppt: int = 0,
         dead_losses: int = 3,
+        turn_ppt: int = 0,
     ) -> None:
-        """`on_bad` is called with each EV that enters ASSUMED_BAD: (now, index). SKIP lasts `skip_ns` at most.
+        """`on_bad` is called with each EV that enters ASSUMED_BAD: (now, index). SKIP lasts `skip_ns` at most,
+        and `turn_ppt` thousandths of a turn of its plane's scan (0: no such limit).
 
         `tally`: numbers of EVs by plane and state, which count these EVs until `leave`. `late_ns`: a marked path that
         is so much later than another gets fewer turns (0: none does). `dead_losses` in a row make a path dead.
@@ -99,7 +101,7 @@ class EvProfile:
         self._skipped_ns: list[Instant] = [0] * len(entries)  # when each last went into SKIP
         of = [[index for index in range(len(active)) if self.plane[index] == plane] for plane in range(planes)]
         self.decks = [
-            PlaneDeck(cards, self.states, rng, row, self.path, self._skipped_ns, skip_ns)
+            PlaneDeck(cards, self.states, rng, row, self.path, self._skipped_ns, skip_ns, turn_ppt)
             for cards, row in zip(of, rows, strict=False)
         ]
         if late_ns and policy.judge(EvState.GOOD, EvTrigger.ECN).target == _SKIP:

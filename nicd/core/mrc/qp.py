@@ -74,7 +74,7 @@ class Link(QpLink):
             EvReporter(board.tell, board.ev_events, qp.profile, self._port), self._ev_failed,
             settings.skip_ns, board.ev_tally,
             settings.path_late_ns if settings.path_shares else 0, settings.base_rtt_ns, settings.path_forget_ns,
-            settings.plane_keep_ppt, settings.path_dead_losses,
+            settings.plane_keep_ppt, settings.path_dead_losses, settings.skip_turn_ppt,
         )  # fmt: skip
         for plane, deck in enumerate(self.profile.decks):
             if deck.shares is not None:

@@ -1,6 +1,7 @@
 """The scan over the EVs of one plane."""
 
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -85,6 +86,44 @@ class TestSkipEndsByTheClock:
         deck, states = self.deck()
         assert deck.pick_among(200, lambda card: card == 0, failed=2) == 0
         assert states[0] == EvState.GOOD
+
+    @staticmethod
+    def turned(ppt: int, took_ns: int, skip_ns: int = 100) -> tuple[PlaneDeck, int, Callable[[int, int], bool]]:
+        """A deck whose second turn of `took_ns` has ended at 1000, the card that it picked last, and a question: is
+        SKIP over at such an age, of a card that is still to come after that pick?
+        """
+        states: list[int] = [EvState.GOOD] * 4
+        since = [0] * 4
+        deck = PlaneDeck([0, 1, 2, 3], states, Rng("deck"), skipped_ns=since, skip_ns=skip_ns, turn_ppt=ppt)
+        last = [deck.pick(1000 - 2 * took_ns + pick * took_ns // 4) for pick in range(9)][-1]
+
+        def is_over(age_ns: int, last: int) -> bool:
+            one = (last + 1) % 4
+            states[one], since[one] = EvState.SKIP, 2000
+            return deck.pick_among(2000 + age_ns, lambda card: card == one, failed=last) == one
+
+        return deck, last, is_over
+
+    @pytest.mark.parametrize(("ppt", "least_ns"), [(500, 20), (1000, 40), (0, 100)])
+    @pytest.mark.parametrize("early", [True, False])
+    def test_it_lasts_a_part_of_the_last_turn_at_most(self, ppt: int, least_ns: int, early: bool) -> None:
+        _, last, is_over = self.turned(ppt, 40)
+        assert is_over(least_ns - early, last) is not early
+
+    @pytest.mark.parametrize("early", [True, False])
+    def test_and_never_longer_than_the_clock_allows(self, early: bool) -> None:
+        _, last, is_over = self.turned(500, 400, skip_ns=20)
+        assert is_over(20 - early, last) is not early
+
+    @pytest.mark.parametrize("early", [True, False])
+    def test_a_turn_that_a_change_ends_counts_by_its_cards(self, early: bool) -> None:
+        """Cards come and go where packets are lost, before a turn is over: its time says nothing by itself."""
+        deck, last, is_over = self.turned(500, 40)
+        for at_ns in (1030, 1060, 1090, 1120):
+            deck.change()
+            last = deck.pick(at_ns)
+        # One card in 30 ns: a turn takes 120.
+        assert is_over(60 - early, last) is not early
 
     def test_with_no_time_the_scan_alone_ends_it(self) -> None:
         deck, _ = self.deck(NEVER)
