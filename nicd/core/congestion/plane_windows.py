@@ -235,10 +235,10 @@ class PlaneWindows:
     def less_way_back(self, plane: int, back: int, rtt_ns: int | None) -> int | None:
         """A round trip on `plane`, less by how much its acknowledgement took longer, which came back on plane `back`.
 
-        It is what packets take longer there: a cable is as long, and a link as slow, both ways. A plane of -1 is
-        unknown.
+        It is what packets take longer there: a cable is as long, and a link as slow, both ways. That `plane` is longer
+        itself, one way, is in its base RTT. A plane of -1 is unknown.
         """
-        if rtt_ns is None or back < 0 or back == plane:
+        if rtt_ns is None or back < 0:
             return rtt_ns
         return max(0, rtt_ns - self._lengths.extra_ns[self._number[back]])
 
