@@ -110,9 +110,9 @@ class PathKnobs:
     is enough for the average over acknowledgements that come back on a plane whose own packets are late
     (`nicd.core.congestion.ways_back`)."""
     length_probe_gap_ns: int = 0
-    """The NIC asks one peer at a time how long planes are, so long after it has asked the last one: two probes per
-    plane, and up to two answers to each. Default 2 base RTT: 16 NICs that all send to each other send one probe per 100
-    data packets in place of eight. With `base_rtt_compared: false` it never asks."""
+    """The NIC asks one peer at a time how long planes are, or up to eight paths, so long after it has asked the last
+    one: two probes per plane, one per path, and up to two answers to each. Default 2 base RTT: 16 NICs that all send to
+    each other send one probe per 100 data packets in place of eight. With `base_rtt_compared: false` it never asks."""
     reverse_silent_probes: int = 1
     """After so many probes of a plane's EV in use in a row without an answer the plane is in doubt: acknowledgements
     leave it out, until something comes through on it again. Of planes that are all in doubt none is left out: their

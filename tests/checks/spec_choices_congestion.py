@@ -104,8 +104,9 @@ CONGESTION = (
         "chance: taken for a length it made incasts unfair. From a mean of half a base RTT on, the proportional "
         "increase is as much greater as the round trip is longer. At three base RTTs more than was known the window "
         "begins anew, with a product: no queue is so long. It is reduced once in a base RTT and the mean of these "
-        "lengths, as published once in a base RTT: what left before tells nothing new.",
-        _of(NIC, "path_shares", "path_late_ns"),
+        "lengths, as published once in a base RTT: what left before tells nothing new. What endpoint EV probes in the "
+        "control class do not confirm is a queue, marked or not (`nicd/core/mrc/path_lengths.py`).",
+        _of(NIC, "path_shares", "path_late_ns", "length_probe_gap_ns"),
     ),
     Choice(
         "The largest window where a bandwidth-delay product is a few packets",

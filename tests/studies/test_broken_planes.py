@@ -111,3 +111,20 @@ def test_what_slow_paths_or_a_far_plane_hold_is_not_missing_elsewhere(
     """Slow paths held two thirds of a window, and the queue of a weak plane hid a far one: 0.81, 0.70 and 0.39."""
     ratios = [ratio((case, rate, seed), 2, {}, t1s=t1s, nics=4) for seed in range(2)]
     assert sum(ratios) / len(ratios) >= least
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("case", "rate", "t1s", "nics", "least"),
+    [
+        ("all T1s but one at a tenth", 100, 8, 2, 0.9),
+        pytest.param("12 us more per link", 400, 2, 4, 0.93, marks=pytest.mark.long),
+        pytest.param("the same, a quarter of the rate in the other", 400, 2, 4, 0.9, marks=pytest.mark.long),
+    ],
+)
+def test_queues_that_nothing_marks_are_no_lengths_and_queues_of_a_full_rack_do_not_swing(
+    case: str, rate: int, t1s: int, nics: int, least: float
+) -> None:
+    """0.75 where data alone told how long paths are, 0.88 and 0.83 where each mark took a whole turn."""
+    ratios = [ratio((case, rate, seed), 2, {}, t1s=t1s, nics=nics, settle_rtts=100) for seed in range(2)]
+    assert sum(ratios) / len(ratios) >= least

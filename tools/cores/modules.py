@@ -29,8 +29,8 @@ FOLDERS: Final[dict[str, str]] = {
         """,
     "nicd/core/mrc": """
         assembly board doubts early_acks ev_deck ev_profile ev_rules inflight late_arrivals length_probes mark_runs
-        path_order path_policy path_records path_search path_shares patience peer penalty probe probe_turns qp recovery
-        requestor responder reverse_set sack sack_spans search_rounds sent transport
+        path_lengths path_order path_policy path_records path_search path_shares patience peer penalty probe
+        probe_turns qp recovery requestor responder reverse_set sack sack_spans search_rounds sent transport
         """,
     "nicd/core/rc": """
         dcqcn lid_ways notification out_of_order posted qp rc_stats requestor responder selective selective_responder

@@ -242,6 +242,10 @@ class PlaneWindows:
             return rtt_ns
         return max(0, rtt_ns - self._lengths.extra_ns[self._number[back]])
 
+    def extra_ns(self, plane: int) -> int:
+        """How much longer than the base RTT a round trip on `plane` is believed to be."""
+        return self._lengths.extra_ns[self._number[plane]]
+
     def _find_longer(self) -> None:
         late = [self._lengths.extra_ns[number] > self._reverse_lag_ns for number in self._number]
         self.longer = sum(1 << plane for plane, is_late in enumerate(late) if is_late)

@@ -67,11 +67,9 @@ class EvProfile:
         dead_losses: int = 3,
         turn_ppt: int = 0,
     ) -> None:
-        """`on_bad` is called with each EV that enters ASSUMED_BAD: (now, index). SKIP lasts `skip_ns` at most,
-        and `turn_ppt` thousandths of a turn of its plane's scan (0: no such limit).
-
-        `tally`: numbers of EVs by plane and state, which count these EVs until `leave`. `late_ns`: a marked path that
-        is so much later than another gets fewer turns (0: none does). `dead_losses` in a row make a path dead.
+        """`on_bad` is called with each EV that enters ASSUMED_BAD: (now, index). `skip_ns` and `turn_ppt`: as in
+        `PlaneDeck`. `tally`: numbers of EVs by plane and state, which count these EVs until `leave`. `late_ns`: a path
+        that is so much later than another gets fewer turns (0: none does). `dead_losses` in a row make a path dead.
         """
         active, reserve = policy.keep(evs.active, evs.reserve, rng)
         entries = active + reserve

@@ -26,6 +26,10 @@ window sees them: it would take that for the receiver's queue. And the window is
 a round trip. What is surely longer counts, by a large margin where few packets have shown it. Where links are slow, a
 packet is known to have arrived long after it has: the bounds are far apart, and what is surely longer is little. There
 the middle of the bounds counts, if many packets have come and it is far from that of the shortest path.
+
+Data cannot tell length from a queue that is too short for marks, and at a tenth of the rate five packets take longer
+than a round trip. So what seems longer is probed (`nicd.core.mrc.path_lengths`), and no longer than the probes say.
+What it is late beyond that is a queue, and the path gets fewer of its turns without any mark.
 """
 
 from collections.abc import Callable
@@ -65,8 +69,8 @@ class PathShares:
 
     __slots__ = (
         "_cards", "_changed_ns", "_close_ns", "_credit", "_fresh_ns", "_given_ns", "_heard_ns", "_known_ns", "_lags",
-        "_last_ns", "_least_ns", "_longer_ns", "_margin_ns", "_marked", "_mean_ns", "_own_ns", "_path", "_recent_ns",
-        "_records", "_returned_ns", "_rtt_ns", "_span_end_ns", "on_uneven", "thinned",
+        "_last_ns", "_least_ns", "_longer_ns", "_margin_ns", "_marked", "_mean_ns", "_own_ns", "_path", "_probed",
+        "_recent_ns", "_records", "_returned_ns", "_rtt_ns", "_span_end_ns", "on_uneven", "probed_ns", "thinned",
     )  # fmt: skip
 
     def __init__(self, path: list[int], margin_ns: int, records: PathRecords, cards: list[int]) -> None:
@@ -93,6 +97,12 @@ class PathShares:
         """By path: what `PathRecords.lags_of` last said."""
         self._own_ns: dict[int, int] = {}
         """Path -> by how much it is longer than the shortest one of the plane, for paths that are longer."""
+        self.probed_ns: Callable[[Instant, int, int], int] | None = None
+        """Says by how much the path of an EV is longer than the plane, if by data it seems to be so many ns. NEVER: not
+        known yet. None: nobody can be asked.
+        """
+        self._probed: set[int] = set()
+        """Paths of which it has said that. What else they are late is a queue, marked or not."""
         self._marked: set[int] = set()
         """Paths that were marked in the span under way."""
         self._span_end_ns: Instant = 0
@@ -136,10 +146,11 @@ class PathShares:
         self._heard_ns[path] = now
         if marked:
             self._marked.add(path)
-            free_ns = self._shortest(now, min(average, rtt_ns) - self._margin_ns)
-            if free_ns:
-                self._thin(now, path, left_ns, WHOLE * (free_ns + self._margin_ns) // rtt_ns)
-        elif path in self.thinned:
+        queued = marked or path in self._probed
+        free_ns = self._shortest(now, min(average, rtt_ns) - self._margin_ns) if queued else 0
+        if free_ns:
+            self._thin(now, path, left_ns, WHOLE * (free_ns + self._margin_ns) // rtt_ns)
+        elif not marked and path in self.thinned:
             self._give_back(path)
         if self.thinned and now >= self._given_ns + self._margin_ns:
             self._given_ns = now
@@ -193,6 +204,11 @@ class PathShares:
             # What is marked has a queue, and seems longer than it is.
             if path in self._marked or path in self.thinned:
                 own_ns = min(own_ns, self._own_ns.get(path, 0))
+            if own_ns > least_ns and path in used and self.probed_ns is not None:
+                probed_ns = self.probed_ns(now, used[path], own_ns)
+                if probed_ns != NEVER:
+                    self._probed.add(path)
+                    own_ns = min(probed_ns, max(own_ns, most_ns - shortest_ns))
             if own_ns > least_ns:
                 own[path] = own_ns
         self._own_ns = own

@@ -18,6 +18,7 @@ from nicd.core.congestion.plane_windows import PlaneWindows
 from nicd.core.events import PeerPortChange
 from nicd.core.mrc.board import MrcBoard
 from nicd.core.mrc.length_probes import LengthProbes
+from nicd.core.mrc.path_lengths import PathLengths
 from nicd.core.mrc.path_policy import leaves_lost
 from nicd.core.mrc.reverse_set import ReverseSet
 from nicd.core.scheduler import Sender
@@ -34,8 +35,8 @@ class Peer:
     __slots__ = (
         "_asked", "_board", "_control", "_last_update", "_last_update_ns", "_on_ports", "_request_id",
         "_update_id", "_update_number", "_update_tries", "_update_wait_ns", "_updates", "address", "confirm",
-        "data_arrived", "destination", "follow_denied", "index", "length_probes", "ports", "probed", "reply", "reverse",
-        "reverse_rows", "reverse_set", "sharing", "ways", "windows",
+        "data_arrived", "destination", "follow_denied", "index", "length_probes", "path_lengths", "ports", "probed",
+        "reply", "reverse", "reverse_rows", "reverse_set", "sharing", "ways", "windows",
     )  # fmt: skip
 
     def __init__(self, board: MrcBoard, index: int, on_ports: Callable[[Instant, "Peer", int], None]) -> None:
@@ -71,6 +72,7 @@ class Peer:
             board, index, self.destination, Rng(config.seed, config.name, "peer", index, "lengths"), self._control,
             self._next_id,
         )  # fmt: skip
+        self.path_lengths = PathLengths(board, self.destination, self._control, self._next_id)
         # Used for every packet: bind these objects here, which saves a step each.
         self.reverse = paths.reverse
         self.reply = paths.reply
@@ -186,8 +188,8 @@ class Peer:
         ports.offer(now, self.ports.port[plane], packet, False)
         return request
 
-    def on_response(self, now: Instant, request: int, op: int, stamp: int = 0, port: int = 0) -> None:
-        """The peer answered an endpoint request and sent its time stamp back; it came in by `port`."""
+    def on_response(self, now: Instant, request: int, op: int, stamp: int = 0, port: int = 0, ev: int = -1) -> None:
+        """The peer answered an endpoint request and sent its time stamp back; it came in by `port` on `ev`."""
         if op == OP_PORT_STATUS:
             if request == self._update_id:
                 self._update_id = -1
@@ -196,6 +198,8 @@ class Peer:
         answered = self._asked.pop(request, None)
         if answered is not None:
             answered(now, port)
+            return
+        if self.path_lengths.answered(now, request, ev):
             return
         length = self.length_probes.answered(now, request, port)
         if length is not None:

@@ -8,7 +8,7 @@ MRC 1.0 section 3: RESET -> INIT -> RTR -> RTS -> ERROR; RTR receives, RTS sends
 from functools import partial
 
 from mrcfabric.rng import Rng
-from mrcfabric.units import Instant
+from mrcfabric.units import NEVER, Instant
 from mrcfabric.wire.fastpath import SackFields
 from mrcfabric.wire.layout import (
     M_ALWAYS_SKIP,
@@ -79,6 +79,8 @@ class Link(QpLink):
         for plane, deck in enumerate(self.profile.decks):
             if deck.shares is not None:
                 deck.shares.on_uneven = partial(peer.windows.on_uneven, plane)
+                if settings.base_rtt_compared:
+                    deck.shares.probed_ns = partial(self._probed_ns, plane)
                 if not settings.trim_nack:
                     deck.shares.untrimmed()
         srh = any(len(outer) > CONTAINER_SIZE for outer in self.profile.outer)
@@ -106,6 +108,14 @@ class Link(QpLink):
         self.planes = 0
         """Bit p: plane p is up at both ends and has an active EV."""
         self.update_planes()
+
+    def _probed_ns(self, plane: int, now: Instant, card: int, seems_ns: int) -> int:
+        """By how much the path of this EV is longer than its plane, as probes say; NEVER: they have not said it yet."""
+        profile, extra_ns = self.profile, self.windows.extra_ns(plane)
+        longer_ns = self.peer.path_lengths.longer(
+            now, plane, profile.path[card], profile.evs[card], profile.outer[card], seems_ns + extra_ns
+        )
+        return longer_ns if longer_ns == NEVER else max(0, longer_ns - extra_ns)
 
     # -- for the scheduler
 

@@ -267,5 +267,5 @@ class MrcTransport(Transport):
             peer.on_request(now, psn & 0xFFFF, op, mask, timestamp, port, ev)
         else:
             op, stamp = read_endpoint_response(packet, self.mrc_board.config.options)
-            peer.on_response(now, psn & 0xFFFF, op, stamp, port)
+            peer.on_response(now, psn & 0xFFFF, op, stamp, port, ev)
         return TAKEN
