@@ -42,8 +42,9 @@ class ReliabilityKnobs:
     retry_exponential: int = 8
     """Further ones, each with a doubled RTO; then the QP fails (retry counter exceeded)."""
     retry_trims: int = 1000
-    """Retransmissions of a packet that answer trims and do not use up its retries: a trimmed header is a sign of life
-    of the receiver. Beyond, each uses one up; 0: all do, as published, and a long incast ends QPs."""
+    """Retransmissions of a packet that answer trims, or losses that later packets show or a full queue explains while
+    the peer answers, and do not use up its retries: these are signs of life of the receiver. Beyond, each uses one up;
+    0: all do, as published, and a long incast ends QPs."""
     tail_probe_ns: int = 0
     """With a packet out this long, or nothing heard of unfinished work, ask by a probe. Default 3 base RTT."""
     probe_sacks_max: int = 8

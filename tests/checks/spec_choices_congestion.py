@@ -145,7 +145,8 @@ CONGESTION = (
         "Trims and the retry budget",
         DEVIATION,
         "A thousand trims of a packet are free, further ones count, as all NACKs do in the text: a trimmed header says "
-        "that the receiver lives, and a long incast of a healthy fabric would end QPs.",
+        "that the receiver lives, and a long incast of a healthy fabric would end QPs. So does an answer of the peer "
+        "since a packet left whose loss later packets show or a full queue explains, where switches drop.",
         _of(NIC, "retry_trims"),
     ),
     Choice(

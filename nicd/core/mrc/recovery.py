@@ -5,8 +5,9 @@ judges by time and order which transmissions are lost, the requestor sends them 
 state of the accused EV.
 
 MRC 1.0 section 3: NACKs and timeouts use up one budget; a packet sent again starts again at the plain timer. Trims have
-an allowance of their own (`retry_trims`), and a loss that a full queue explains accuses no EV (`doubts`): deliberate
-differences, without which a long incast ends QPs and retires EVs in a healthy fabric.
+an allowance of their own (`retry_trims`), and so have losses that later packets show or a full queue explains while the
+peer answers. A loss that a full queue explains accuses no EV (`doubts`). These are deliberate differences, without
+which a long incast ends QPs and retires EVs in a healthy fabric.
 """
 
 from collections.abc import Callable
@@ -210,7 +211,7 @@ class Recovery:
             self._windows.on_loss(now, sent.plane, sent.size, down, full)
             if not full or not self._doubts.spare(sent.ev):
                 profile.feedback(now, sent.ev, trigger, sent.sent_ns)
-            self._lose(now, sent, cause)
+            self._lose(now, sent, cause, full)
         self._tell_lost(now, lost)
 
     def _is_full(self, now: Instant, sent: Sent) -> bool:
@@ -238,12 +239,14 @@ class Recovery:
         if stranded:
             self.accuse(now, stranded, EvTrigger.GAP)
 
-    def _lose(self, now: Instant, sent: Sent, cause: str) -> None:
+    def _lose(self, now: Instant, sent: Sent, cause: str, full: bool = False) -> None:
         self._inflight.lose(now, sent, cause)
         # MRC 1.0 section 3: NACKs and timeouts use one budget. A trim shows that the receiver lives and a queue lacked
-        # room. So trims have an allowance of their own, and use the budget only beyond it.
-        spared = min(sent.trims + (cause == "trim"), self._retry_trims)
-        if sent.tries + 1 - spared > self._budget:
+        # room. So trims have an allowance of their own, and use the budget only beyond it. Where switches drop, losses
+        # show the same if the peer was heard of since the packet left, and later packets came or a queue was full.
+        if cause == "trim" or (self._heard_ns > sent.sent_ns and (full or cause == "gap")):
+            sent.spared += 1
+        if sent.tries + 1 - min(sent.spared, self._retry_trims) > self._budget:
             self._exhausted = True
 
     def _tell_lost(self, now: Instant, lost: dict[str, int]) -> None:

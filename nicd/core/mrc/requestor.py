@@ -213,9 +213,7 @@ class Requestor:
         message, offset, size, opcode = old.message, old.offset, old.size, old.opcode
         ev = self._profile.pick_other(now, plane, old.ev)
         sent = Sent(old.psn, message, offset, size, opcode, ev, plane, now, old.tries + 1, self._index)
-        # MRC 1.0 section 3: all causes use one retry budget, but only timeouts lengthen the RTO.
-        sent.silences = old.silences + (old.cause == "timeout")
-        sent.trims = old.trims + (old.cause == "trim")
+        sent.follow(old)
         self._note(now, sent)
         self._stats.retransmits[old.cause] += 1
         self._stats.retransmitted_bytes += size

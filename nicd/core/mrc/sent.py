@@ -19,7 +19,7 @@ class Sent:
 
     __slots__ = (
         "cause", "ev", "index", "message", "offset", "opcode", "passed_ns", "place", "plane", "psn", "sent_ns",
-        "silences", "size", "state", "tries", "trims", "way",
+        "silences", "size", "spared", "state", "tries", "trims", "way",
     )  # fmt: skip
 
     def __init__(
@@ -42,6 +42,8 @@ class Sent:
         """How many of them followed a timeout. Only these double the RTO: after a NACK the plain RTO holds."""
         self.trims = 0
         """How many of them followed a trim."""
+        self.spared = 0
+        """How many of them, and whether this one, followed a loss that does not use up its retries."""
         self.index = index
         """Number of the transmission on the QP."""
         self.state = INFLIGHT
@@ -53,3 +55,10 @@ class Sent:
         """Number of the transmission on that path."""
         self.passed_ns = 0
         """If a packet overtook it on its path: how long after that one had left it was known to have arrived."""
+
+    def follow(self, old: "Sent") -> None:
+        """It is sent again because `old` was judged lost."""
+        # MRC 1.0 section 3: all causes use one retry budget, but only timeouts lengthen the RTO.
+        self.silences = old.silences + (old.cause == "timeout")
+        self.trims = old.trims + (old.cause == "trim")
+        self.spared = old.spared

@@ -176,6 +176,28 @@ def test_trims_use_the_budget_only_beyond_their_allowance(allowed: int) -> None:
     assert [event.reason for event in bench.told(QpChange)] == ["retry_counter_exceeded"]
 
 
+@pytest.mark.parametrize(("allowed", "heard", "times"), [(20, True, 24), (0, True, 4), (20, False, 4)])
+def test_losses_that_later_packets_show_use_the_budget_if_the_peer_is_silent(
+    allowed: int, heard: bool, times: int
+) -> None:
+    """Where switches drop, one packet of a wide incast is lost again and again while others arrive."""
+    bench = Bench(retry_linear=2, retry_exponential=1, retry_trims=allowed)
+    bench.post(0, 100)
+    requestor = bench.link.requestor
+    lost, now = 0, 10
+    while not bench.told(QpChange) and lost < 100:
+        bench.pump(now)
+        sent = requestor._inflight.oldest()
+        if sent is not None:
+            if heard:
+                requestor.recovery.heard(now + 1)
+            requestor.recovery.accuse(now + 2, [sent], EvTrigger.GAP)
+            lost += 1
+        now += 1_000
+    assert lost == times
+    assert [event.reason for event in bench.told(QpChange)] == ["retry_counter_exceeded"]
+
+
 def blamed(crowded_ns: int, packets: int = 1, heard_ns: int = -1, arrived_ns: int = -1) -> dict[str, int]:
     """Transitions of EVs after packets that are never heard of, with word of a full queue, of the peer's life, and of a
     packet that arrived, at those instants."""
