@@ -234,14 +234,15 @@ def rate_from_then(watched: Watched) -> float:
 def goodput(link: str, loss_ppm: int, *, deny: bool) -> tuple[float, int]:
     """Bytes per nanosecond of the whole fabric, and packets lost, when the fault is long known.
 
-    Losses are counted for four times as long: a path that failed again and again is tried again but rarely.
+    Losses are counted for twelve times as long: a path that failed again and again is tried again but rarely, and then
+    for a while loses nothing or some packets.
     """
-    watched = Watched(job=True, deny=deny, size=42 << 20)
+    watched = Watched(job=True, deny=deny, size=84 << 20)
     watched.fabric.inject(once("loss", link, at_ns=100_000, share_ppm=loss_ppm))
     watched.mapping.run(KNOWN_NS)
     lost = watched.lost()
     rate = rate_from_then(watched)
-    watched.mapping.run(KNOWN_NS + 4 * MEASURED_NS)
+    watched.mapping.run(KNOWN_NS + 12 * MEASURED_NS)
     return rate, watched.lost() - lost
 
 
