@@ -10,9 +10,9 @@ from typing import Any, Literal, TypeAlias
 
 from mrcfabric.units import Instant
 from orchestrator.measures.expectation import Expectation, Span
-from orchestrator.measures.measure import Figure, Measure, Question, Reduce, Unit
+from orchestrator.measures.measure import Figure, Measure, Question, Reduce, Unit, matching
 from orchestrator.measures.measures import MEASURES
-from orchestrator.measures.recording import Recording
+from orchestrator.measures.recording import ProgramResult, Recording
 from orchestrator.measures.spans import Interval, baseline, bins, intervals, named, recorded_ns, whole, work
 
 SLACK = 1e-9
@@ -267,7 +267,7 @@ def verdict(expectations: Iterable[Expectation], recording: Recording) -> Verdic
     asked = list(expectations)
     if recording.programs:
         asked.append(DATA_RIGHT)
-    findings = tuple(judge(one, recording) for one in asked)
+    findings = tuple(_carried(judge(one, recording), asked, recording) for one in asked)
     reasons = [text(one) for one in findings if not one.held]
     outcome: Outcome = "not held" if reasons else "held"
     if not recording.fidelity.get("valid", True):
@@ -281,6 +281,41 @@ def verdict(expectations: Iterable[Expectation], recording: Recording) -> Verdic
         reasons.insert(0, recording.lost or "the fabric was lost")
         outcome = "lost"
     return Verdict(outcome, tuple(reasons), findings)
+
+
+def _carried(finding: Finding, asked: Sequence[Expectation], recording: Recording) -> Finding:
+    """The finding; but "every byte right" does not hold of work of which no byte has arrived: it was not tried.
+
+    Work that needs no byte is done without; and a file may expect that work is not done.
+    """
+    if finding.asked is not DATA_RIGHT or not finding.held:
+        return finding
+    idle = [one for one in recording.programs if not _something_came(one, recording) and not _left_undone(one, asked)]
+    if not idle:
+        return finding
+    names = ", ".join(one.name for one in idle[:3]) + (", ..." if len(idle) > 3 else "")
+    return Finding(finding.asked, False, finding.unit, None, why=f"not tried: no byte of {names} arrived")
+
+
+def _something_came(program: ProgramResult, recording: Recording) -> bool:
+    if program.done or any(rank.bytes_received or any(rank.placed.values()) for rank in program.ranks):
+        return True
+    # A run that was lost has not asked ranks for their results; its looks have flows.
+    flow = f"{program.name}:"
+    return any(
+        size and name.startswith(flow) for look in recording.looks for name, size in (look.placed | look.flows).items()
+    )
+
+
+def _left_undone(program: ProgramResult, asked: Sequence[Expectation]) -> bool:
+    """Whether an expectation says that some of this work is not to be done."""
+    return any(
+        one.measure == "completed"
+        and one.at_most is not None
+        and one.at_most < 1
+        and bool(matching(one.of, (program.name,)))
+        for one in asked
+    )
 
 
 def text(finding: Finding) -> str:

@@ -33,6 +33,8 @@ POINTS_MAX = 600
 TIMELINE_BINS_MAX = 1200
 NAMED_MAX = 20
 """How many faults that met no packet, or were not over, are named."""
+RANKS_NAMED = 3
+"""How many ranks that failed are named for a workload."""
 FLOWS_MAX = 1024
 """How many flows are listed one by one."""
 OF_WALL_CLOCK = ("dilation_nominal", "dilation_effective", "run_wall_s")
@@ -98,7 +100,8 @@ def notes(recording: Recording) -> list[str]:
     if recording.ended == "length":
         found.append(_left_undone(recording))
     if recording.ended == "stalled":
-        found.append("nothing was pending any more, and work was left")
+        found.append(f"nothing was pending any more, and work was left: {', '.join(_at_work(recording))}")
+    found += _failures(recording)
     if recording.events_forgotten:
         found.append(f"{recording.events_forgotten} events were forgotten: avoidance and detection may be too short")
     if not recording.programs:
@@ -113,6 +116,16 @@ def notes(recording: Recording) -> list[str]:
 
 def _left_undone(recording: Recording) -> str:
     """Says that time ran out, and how far the work had come."""
+    left = _at_work(recording)
+    faults = [one.fault for one in recording.faults if one.healed_ns is None]
+    left += [f"fault {one.id} was not over" for one in faults if to_come(one, recording.end_ns)][:NAMED_MAX]
+    rtts = (recording.end_ns - recording.begin_ns) / recording.rtt_ns
+    what = ", ".join(left) or "work and faults were over, the time to settle was not"
+    return f"time ran out: the run's length of {rtts:,.0f} base RTTs was over before all was done: {what}"
+
+
+def _at_work(recording: Recording) -> list[str]:
+    """The work that was not over, and how far it had come."""
     left = []
     for program in recording.programs:
         running = [rank for rank in program.ranks if rank.state == "running"]
@@ -120,11 +133,20 @@ def _left_undone(recording: Recording) -> str:
             steps = min(len(rank.steps) for rank in program.ranks)
             done = f" after {steps} steps" if steps else ""
             left.append(f"{program.name} ({len(running)} of {len(program.ranks)} ranks still at work{done})")
-    faults = [one.fault for one in recording.faults if one.healed_ns is None]
-    left += [f"fault {one.id} was not over" for one in faults if to_come(one, recording.end_ns)][:NAMED_MAX]
-    rtts = (recording.end_ns - recording.begin_ns) / recording.rtt_ns
-    what = ", ".join(left) or "work and faults were over, the time to settle was not"
-    return f"time ran out: the run's length of {rtts:,.0f} base RTTs was over before all was done: {what}"
+    return left
+
+
+def _failures(recording: Recording) -> list[str]:
+    """The work that some ranks did not end well, one line each: no expectation may have asked for it."""
+    found = []
+    for program in recording.programs:
+        ended = [rank for rank in program.ranks if rank.state in ("failed", "lost")]
+        if ended:
+            told = [f"{rank.nic} ({rank.reason})" if rank.reason else rank.nic for rank in ended]
+            first = ", ".join(told[:RANKS_NAMED])
+            more = ", ..." if len(ended) > RANKS_NAMED else ""
+            found.append(f"{program.name} failed at {len(ended)} of {len(program.ranks)} ranks: {first}{more}")
+    return found
 
 
 def totals(recording: Recording) -> dict[str, int]:

@@ -141,6 +141,33 @@ def test_wrong_bytes_are_never_forgiven() -> None:
     assert verdict([], sample_recording(programs=[])).findings == ()
 
 
+def test_work_of_which_no_byte_arrived_was_not_tried() -> None:
+    recording = sample_recording()
+    for rank in recording.programs[1].ranks:
+        rank.state, rank.bytes_received, rank.placed = "running", 0, {"h000": 0}
+    assert verdict([], recording).outcome == "held", (
+        "the looks of a run that was lost have what came, its ranks have not"
+    )
+    for look in recording.looks:
+        look.flows["aside:h000>h003"] = 0
+    found = verdict([], recording)
+    assert (found.outcome, found.exit_code) == ("not held", 1)
+    assert found.findings[0].why == "not tried: no byte of aside arrived"
+    assert found.reasons[0].endswith(": not tried: no byte of aside arrived")
+    # Bytes of a message that is not whole yet are bytes; and who expects that nothing comes may say so.
+    assert verdict([asked("completed", of=("as*",), at_most=0)], recording).outcome == "held"
+    assert verdict([asked("completed", of=("train",), at_most=1)], recording).outcome == "not held"
+    recording.programs[1].ranks[-1].placed["h000"] = 1
+    assert verdict([], recording).outcome == "held"
+
+
+def test_work_that_is_done_without_a_byte_was_tried() -> None:
+    recording = sample_recording()
+    for rank in recording.programs[1].ranks:
+        rank.state, rank.bytes_received, rank.placed = "done", 0, {}
+    assert verdict([], recording).outcome == "held"
+
+
 @pytest.mark.parametrize(
     ("changed", "outcome", "reason"),
     [

@@ -94,7 +94,11 @@ def test_notes_say_what_to_know() -> None:
     assert f"before all was done: fault {cut.fault.id} was not over" in undone
     settling = notes(sample_recording(ended="length", end_ns=max(one.over_ns for one in sample_faults()), programs=[]))
     assert settling[0].endswith("work and faults were over, the time to settle was not")
-    assert "work was left" in notes(sample_recording(ended="stalled"))[0]
+    stalled = sample_recording(ended="stalled")
+    stalled.programs[0].ranks[0].state = "running"
+    assert notes(stalled)[0] == (
+        "nothing was pending any more, and work was left: train (1 of 4 ranks still at work after 8 steps)"
+    )
     assert notes(sample_recording(events_forgotten=3))[0].startswith("3 events were forgotten")
     assert notes(sample_recording(programs=[])) == ["there was no work"]
 
@@ -104,6 +108,17 @@ def test_ranks_that_did_not_get_to_their_end_are_named() -> None:
     (program,) = sample_run_report(programs=[ProgramResult("p", "p2p", [rank])])["programs"]
     assert program["failures"] == [{"nic": "h002", "reason": "retry exceeded"}]
     assert (program["done"], program["end_ns"]) == (False, END)
+
+
+def test_a_note_names_work_that_failed() -> None:
+    ranks = [RankResult(f"h{number:03d}", number, "failed", "gone", begin_ns=BEGIN) for number in range(5)]
+    assert notes(sample_recording(programs=[ProgramResult("p", "p2p", ranks)])) == [
+        "p failed at 5 of 5 ranks: h000 (gone), h001 (gone), h002 (gone), ..."
+    ]
+    ranks[1:] = [RankResult("h001", 1, "done"), RankResult("h002", 2, "lost", "its NIC died")]
+    assert notes(sample_recording(programs=[ProgramResult("p", "p2p", ranks)])) == [
+        "p failed at 2 of 3 ranks: h000 (gone), h002 (its NIC died)"
+    ]
 
 
 def test_quantiles_and_thinning() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 from mrcfabric.units import NEVER
 from nicd.programs.program import Program
 from orchestrator.faults.fault import Fault, Window
+from orchestrator.measures.judge import verdict
 from orchestrator.measures.recording import Injected, Recording
 from orchestrator.runs.backend import BackendLostError
 from orchestrator.runs.loop import RunLoop
@@ -12,6 +13,7 @@ from orchestrator.runs.recorder import Recorder
 from orchestrator.scenario.plan import Plan, Trigger
 from orchestrator.sim.backend import SimBackend
 from tests.support.runs import BEGIN_NS, END_NS, RTT_NS, TOPOLOGY, after_bytes, offsets, pair, plan, reboot, simulated
+from tests.support.scenarios import plan_of
 
 LINK = "p0-t0-0~p0-t1-0"
 
@@ -189,3 +191,18 @@ async def test_a_run_that_time_has_left_behind_is_lost_and_judges_nothing() -> N
     what, backend = plan(), OvertakenBackend(TOPOLOGY)
     recording = await RunLoop(what, backend, Recorder(what, backend), Listener()).run()
     assert (recording.ended, recording.lost) == ("lost", "run-7 has lost its lease")
+
+
+async def test_work_whose_paths_are_all_denied_is_not_held() -> None:
+    text = (
+        "name: denied\nfabric: {planes: 2, t0_per_plane: 2, t1_per_plane: 2, nics_per_t0: 1}\nlength: 60rtt\n"
+        "workload:\n  - {name: pair, kind: p2p, message_bytes: 64KiB, messages: 2}\n"
+        "deny:\n  - {nics: h000, plane: 0}\n  - {nics: h000, plane: %d}\n"
+    )
+    for plane, outcome in ((0, "held"), (1, "not held")):
+        found = plan_of(text % plane)
+        judged = verdict(found.expectations, await simulated(found))
+        assert judged.outcome == outcome
+    assert judged.findings[0].why == "not tried: no byte of pair arrived"
+    waited = plan_of(text % 1 + "expect:\n  - {measure: completed, at_most: 0}\n")
+    assert verdict(waited.expectations, await simulated(waited)).outcome == "held"
