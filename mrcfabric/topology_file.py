@@ -250,6 +250,11 @@ def _is_word(key: str, node: yaml.Node) -> bool:
     return key == LATENCY_KEY and isinstance(node, yaml.ScalarNode) and node.value == latency.WORD
 
 
+def _or_word(key: str) -> str:
+    """What may stand instead of a table, and which keys the table has; "" for tables that nothing stands for."""
+    return f" with {', '.join(latency.NAMES)}; or `{key}: {latency.WORD}`" if key == LATENCY_KEY else ""
+
+
 def beside(path: str, system: str) -> str:
     """A system as the file `path` names it: a path counts from the folder of that file."""
     return str(Path(path).parent / system) if bundles.is_path(system) else system
@@ -307,7 +312,7 @@ def _entries(path: str, table: yaml.MappingNode, known: Sequence[str] | None, wh
 
 def _table(loader: yaml.SafeLoader, path: str, name: str, node: yaml.Node, places: dict[str, str]) -> dict[str, Any]:
     if not isinstance(node, yaml.MappingNode):
-        raise ConfigError(_place(path, node), f"{name} must be a table", f"`{name}: {{key: value}}`")
+        raise ConfigError(_place(path, node), f"{name} must be a table", f"`{name}: {{key: value}}`{_or_word(name)}")
     if len(node.value) > SETTINGS_MAX:
         raise ConfigError(_place(path, node), f"{name} has more than {SETTINGS_MAX} entries")
     table: dict[str, Any] = {}
@@ -347,7 +352,8 @@ def _override(flag: str, base: dict[str, Any], places: dict[str, str], prefix: s
     if not equals:
         raise ConfigError(where, "is no setting", "key=value, as planes=4 or nic.rto_ns=200us")
     if key in TABLES and (key, text) != (LATENCY_KEY, latency.WORD):
-        raise ConfigError(where, f"{key} is a table", f"one setting at a time: {key}.KEY=value")
+        other = f", or {key}={latency.WORD}" if key == LATENCY_KEY else ""
+        raise ConfigError(where, f"{key} is a table", f"one setting at a time: {key}.KEY=value{other}")
     if (dot and table not in TABLES) or (not dot and key not in _KEYS):
         raise ConfigError(where, f"no setting is called {shown(key)}", _nearest(key, _KEYS))
     try:

@@ -50,6 +50,8 @@ def names_of(text: str) -> list[str]:
         raise ConfigError(where, "has an empty place", f"as {','.join(bundles.names()[:LEAST])}")
     if len(names) < LEAST:
         raise ConfigError(where, "is one system, and a comparison needs two", f"`mrcfabric run --system {text}`")
+    for name in names:
+        bundles.file_of(name, f"--systems {name}")
     labels = [Path(name).stem if bundles.is_path(name) else name for name in names]
     for label in labels:
         if labels.count(label) > 1:

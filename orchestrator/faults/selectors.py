@@ -150,6 +150,8 @@ def select(
     if kind in OF_SESSIONS:
         found = [name for name in found if not name.startswith("h")]
     if not found:
+        if selector.plane and min(selector.plane) >= topology.planes:
+            raise _no_plane(topology, *selector.plane)
         wanted = "sessions are between switches: p0-t0-0~p0-t1-0" if kind in OF_SESSIONS else _wanted(target)
         raise ConfigError("selector", f"nothing in fabric {topology.name} is meant by it", wanted)
     chosen = _chosen(found, selector, rng)
@@ -269,8 +271,12 @@ def _nic_ports(topology: Topology, selector: Selector) -> Iterator[str]:
 def _planes(topology: Topology, selector: Selector) -> Iterator[str]:
     for plane in selector.plane:
         if plane >= topology.planes:
-            raise ConfigError(f"plane {plane}", "no such plane", f"0 to {topology.planes - 1}")
+            raise _no_plane(topology, plane)
     return (str(plane) for plane in range(topology.planes) if _in_planes(selector, plane))
+
+
+def _no_plane(topology: Topology, *planes: int) -> ConfigError:
+    return ConfigError(f"plane {', '.join(map(str, planes))}", "no such plane", f"0 to {topology.planes - 1}")
 
 
 def _about_hosts(topology: Topology, kind: str, selector: Selector, host_map: HostMap) -> list[str]:

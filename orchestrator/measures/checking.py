@@ -10,7 +10,7 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from orchestrator.measures import counts
 from orchestrator.measures.expectation import Expectation
-from orchestrator.measures.measure import Measure, Of, Reduce, matching
+from orchestrator.measures.measure import Measure, Of, Reduce, Unit, matching
 from orchestrator.measures.measures import find
 
 
@@ -25,7 +25,7 @@ def check(
     if asked.at_least is None and asked.at_most is None:
         raise ConfigError(where, f"{asked.measure} has no bound", "at_least, at_most, or both")
     if asked.at_least is not None and asked.at_most is not None and asked.at_least > asked.at_most:
-        raise ConfigError(where, f"nothing is at least {asked.at_least:g} and at most {asked.at_most:g}")
+        raise ConfigError(where, f"nothing is {_bounds(asked, measure)}")
     averaged = asked.measure == "recovery_rtts"
     if asked.bin_ns is not None and not measure.binned and not averaged:
         raise ConfigError(where, f"{asked.measure} cannot be told bin by bin")
@@ -42,6 +42,16 @@ def check(
     if span.end_ns is not None and span.end_ns <= span.start_ns:
         raise ConfigError(where, "the span ends before it begins")
     _check_of(asked, measure, where, topology, programs)
+
+
+def _bounds(asked: Expectation, measure: Measure) -> str:
+    """Both bounds with their unit, as they were converted: a file may have base RTTs where the measure has ns."""
+    assert asked.at_least is not None
+    assert asked.at_most is not None
+    if asked.relative_to or measure.relative_default or measure.unit is Unit.SHARE:
+        return f"at least {asked.at_least:.6g} and at most {asked.at_most:.6g} (as shares)"
+    unit = "" if measure.unit is Unit.COUNT else f" {measure.unit}"
+    return f"at least {asked.at_least:.15g}{unit} and at most {asked.at_most:.15g}{unit}"
 
 
 def _check_of(asked: Expectation, measure: Measure, where: str, topology: Topology, programs: Collection[str]) -> None:

@@ -22,7 +22,9 @@ def refusal(measure: str, **asked: Any) -> str:
     [
         ("godput", {}, "nearest is goodput"),
         ("goodput", {"at_least": None}, "has no bound"),
-        ("goodput", {"at_least": 2, "at_most": 1}, "nothing is at least 2 and at most 1"),
+        ("goodput", {"at_least": 2, "at_most": 1}, "nothing is at least 2 and at most 1 (as shares)"),
+        ("step_time", {"at_least": 5e6, "at_most": 40e3}, "nothing is at least 5000000 ns and at most 40000 ns"),
+        ("qp_errors", {"at_least": 2, "at_most": 1}, "nothing is at least 2 and at most 1"),
         ("step_time", {"bin_ns": 5_000}, "cannot be told bin by bin"),
         ("goodput", {"bin_ns": 0}, "a width above 0"),
         ("qp_errors", {"relative_to": "line"}, "is not told relative to line"),

@@ -168,7 +168,7 @@ async def test_mistakes_are_one_line_and_leave_no_file(served: Fabric, tmp_path:
     where = ("--run-dir", str(served.folder.path))
     mistakes = {
         ("p0-t9-0~p0-t1-0",): "no such",
-        ("--plane", "7"): "nothing in fabric small is meant",
+        ("--plane", "7"): "plane 7: no such plane (0 to 1)",
         ("--kind", "read"): "no such kind of packet (one of data, ack",
         ("--qp", "h000:99"): "no such QP (h000 has: 5)",
         ("--snap", "1TB"): "will not do",

@@ -88,7 +88,7 @@ def test_as_json_and_with_the_gravest_exit_code(scenario: Path) -> None:
         (["compare", "A", "A", "--sim"], "add --systems LIST"),
         (["compare", "A", "B", "--systems", "mrc,other"], "leave out B"),
         (["compare", "A", "--systems", "mrc"], "mrcfabric run --system mrc"),
-        (["compare", "SCENARIO", "--systems", "mrc,roec"], "no system is called roec"),
+        (["compare", "SCENARIO", "--systems", "mrc,roec"], "--systems roec: no system is called roec"),
     ],
 )
 def test_arguments_that_do_not_go_together(scenario: Path, words: list[str], what: str) -> None:
