@@ -73,17 +73,29 @@ def measure_alone(point: Alone) -> Sequence[Finding]:
 
 def measure_pair(point: Alone) -> Sequence[Finding]:
     """Two NICs send to two others through the same up-link of each plane; with credits alone also to one."""
-    system, planes = point
-    topology = of_system(fabric("pair", 2, 1, planes=planes), system)
-    at = f"{system}, {planes} {'port' if planes == 1 else 'ports'}"
-    if system in CREDITED:
-        slowed = replace(topology, nic={**topology.nic, "uet_occc": True})
-        return (
-            *_shared(topology, (2, 2), f"{at}, to one receiver", at_least),
-            *_shared(topology, (2, 3), f"{at}, to two receivers", _shown),
-            *_shared(slowed, (2, 3), f"{at}, to two receivers, OCCC", _shown),
-        )
+    if point.system not in CREDITED:
+        return judge_pair(point)
+    topology, at = _pair(point)
+    slowed = replace(topology, nic={**topology.nic, "uet_occc": True})
+    return (
+        *judge_pair(point),
+        *_shared(topology, (2, 3), f"{at}, to two receivers", _shown),
+        *_shared(slowed, (2, 3), f"{at}, to two receivers, OCCC", _shown),
+    )
+
+
+def judge_pair(point: Alone) -> Sequence[Finding]:
+    """Those figures of a pair that have bounds: how even it is, and how full the link."""
+    topology, at = _pair(point)
+    if point.system in CREDITED:
+        return _shared(topology, (2, 2), f"{at}, to one receiver", at_least)
     return _shared(topology, (2, 3), at, at_least)
+
+
+def _pair(point: Alone) -> tuple[Topology, str]:
+    """The fabric of a pair, and what to call it."""
+    ports = "1 port" if point.planes == 1 else f"{point.planes} ports"
+    return of_system(fabric("pair", 2, 1, planes=point.planes), point.system), f"{point.system}, {ports}"
 
 
 def _shown(at: str, _wanted: float, ours: float) -> Finding:

@@ -141,7 +141,6 @@ def test_one_longer_path_of_a_plane_takes_nothing_from_it(rate: int, delay_ns: i
     ("rate", "paths", "delay_ns", "least", "seed"),
     [
         (100, 3, 30_000, LEAST, 0),
-        pytest.param(400, 3, 12_000, LEAST, 0, marks=pytest.mark.long),
         (100, 2, 30_000, LEAST, 1),
         *(
             pytest.param(rate, paths, delay_ns, least, seed, marks=pytest.mark.long)
@@ -156,15 +155,21 @@ def test_one_longer_path_of_a_plane_takes_nothing_from_it(rate: int, delay_ns: i
                 (50, 3, 12_000, LEAST),
                 (50, 3, 30_000, LEAST),
                 (100, 2, 6_000, LEAST),
-                (100, 2, 30_000, LEAST),
                 (100, 3, 12_000, LEAST),
-                (100, 3, 30_000, LEAST),
-                (200, 3, 30_000, LEAST),
-                (400, 2, 12_000, LEAST),
-                (400, 3, 12_000, LEAST),
-                (400, 3, 30_000, 0.94),
             ]
             for seed in (2, 3)
+        ),
+        # These take longest: with an even seed, whose NICs receive from those to which they send, or with an odd one.
+        *(
+            pytest.param(rate, paths, delay_ns, least, seed, marks=pytest.mark.long)
+            for rate, paths, delay_ns, least, seed in [
+                (100, 2, 30_000, LEAST, 2),
+                (100, 3, 30_000, LEAST, 3),
+                (200, 3, 30_000, LEAST, 2),
+                (400, 2, 12_000, LEAST, 3),
+                (400, 3, 12_000, LEAST, 2),
+                (400, 3, 30_000, 0.94, 3),
+            ]
         ),
     ],
 )
@@ -266,8 +271,12 @@ def breakages(made: Topology) -> dict[str, list[Breakage]]:
     }
 
 
+RACK = ("half of the T1s dead", "a quarter", "a path at a quarter")
+"""These are in the test of a loaded rack, with what is due to it."""
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("name", breakages(topology()))
+@pytest.mark.parametrize("name", [name for name in breakages(topology()) if name not in RACK])
 def test_any_breakage(name: str) -> None:
     made = topology()
     holds(measure(made, across(made), breakages(made)[name]), wavering=WAVERING_FEW if name == "a tenth" else WAVERING)

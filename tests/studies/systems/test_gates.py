@@ -12,18 +12,26 @@ def test_alone_a_system_reaches_the_line(system: str) -> None:
     assert not missed(gates.measure_alone(Alone(system, 1)))
 
 
-SLOW_TO_BE_FAIR = ("roce", "roce-no-pfc")
+SLOW_TO_BE_FAIR = ("roce",)
 """The page says by how much, and why."""
+
+
+ALIKE = {"ib-adaptive": "ib", "roce-no-pfc": "roce", "uet-reps": "uet", "roce-40g": "D3"}
+"""Systems that differ from another in what two flows on one link never come to: there is one up-link to choose, nobody
+pauses and nothing is lost. Row D3 judges the profile of `roce-40g`. docs/SYSTEMS.md has the gate of each."""
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("system", gates.SYSTEMS)
-def test_with_a_qp_per_port_too_and_two_flows_share_a_link(system: str) -> None:
+def test_with_a_qp_per_port_too(system: str) -> None:
     assert not missed(gates.measure_alone(Alone(system, 4)))
-    even, full, *others = gates.measure_pair(Alone(system, 4 if system in gates.SPRAYED else 1))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("system", sorted({*gates.SYSTEMS} - {*ALIKE}))
+def test_two_flows_share_a_link(system: str) -> None:
+    even, full = gates.judge_pair(Alone(system, 4 if system in gates.SPRAYED else 1))
     assert not missed([full] if system in SLOW_TO_BE_FAIR else [even, full])
-    assert not any(one.judged for one in others)
-    assert bool(others) == (system in gates.CREDITED)
 
 
 def test_every_system_has_a_knob_whose_profile_is_swept() -> None:

@@ -21,9 +21,10 @@ def test_e4_polarised_hashes(links: int, kind: str, seed: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "point", [Permutation(8, 8, 1, 100), Permutation(8, 4, 1, 50), Permutation(6, 12, 1, 50), Permutation(8, 8, 2, 50)]
+    "point", [Permutation(8, 8, 1, 30), Permutation(8, 4, 1, 20), Permutation(6, 12, 1, 20), Permutation(8, 8, 2, 20)]
 )
 def test_e1_over_sizes(point: Permutation) -> None:
+    """Each fabric is compared with its own draw, so that a few are as strict as many: no figure is a mean of chance."""
     assert not missed(hashing.measure_permutation(point))
 
 
