@@ -81,9 +81,12 @@ def start_workload(
 
 
 def await_workload(name: str, within_s: float = 60.0, configuration: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Wait until a workload of this experiment is done; fails when a rank failed or `within_s` have passed."""
+    """Wait until a workload of this experiment is done; fails when a rank failed or `within_s` have passed.
+
+    Raises ConfigError for a workload that this experiment has not started, as the probes of workloads do.
+    """
     session = session_of(configuration)
-    result = session.do(session.works[name].finished(within_s))
+    result = session.do(session.work(name).finished(within_s))
     return {
         "ranks": len(result.ranks),
         "bytes_received": sum(rank.bytes_received for rank in result.ranks),

@@ -83,7 +83,7 @@ def workload_state(name: str, configuration: Mapping[str, Any] | None = None) ->
     `running`, `done`, `failed` when a rank failed, `lost` when a rank's NIC died.
     """
     session = session_of(configuration)
-    states = {rank.state for rank in session.do(session.works[name].result()).ranks}
+    states = {rank.state for rank in session.do(session.work(name).result()).ranks}
     return next(state for state in ("failed", "lost", "running", "done") if state in states)
 
 
@@ -93,7 +93,7 @@ def bytes_wrong(name: str, configuration: Mapping[str, Any] | None = None) -> in
     What a NIC had compared is lost when it dies; `workload_state` is `lost` then.
     """
     session = session_of(configuration)
-    return sum(rank.bytes_wrong for rank in session.do(session.works[name].result()).ranks)
+    return sum(rank.bytes_wrong for rank in session.do(session.work(name).result()).ranks)
 
 
 def emulation_valid(configuration: Mapping[str, Any] | None = None) -> bool:

@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from mrcfabric.errors import ConfigError
 from orchestrator.api.fabric import AttachedFabric
 from orchestrator.api.watch import Watch
 from orchestrator.api.work import Work
@@ -64,6 +65,13 @@ class Session:
         work = self.do(begin())
         self.works[work.program.name] = work
         return work
+
+    def work(self, name: str) -> Work:
+        """A workload that this experiment has started. Raises ConfigError."""
+        if name not in self.works:
+            known = "there are " + ", ".join(self.works) if self.works else "start_workload starts one"
+            raise ConfigError("name", f"{name!r} is no workload of this experiment", known)
+        return self.works[name]
 
     def close(self) -> None:
         """Detach from the fabric, which heals the faults of this experiment."""

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from chaosmrc import actions
+from chaosmrc import actions, probes
 from mrcfabric.errors import ConfigError
 from orchestrator.fabric import Fabric
 from tests.chaosmrc.asking import beside
@@ -33,6 +33,8 @@ async def test_faults_come_and_go(served: Fabric, configuration: dict[str, Any])
 
 
 async def test_work_is_started_and_waited_for(served: Fabric, configuration: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=r"'sums' is no workload of this experiment \(start_workload starts one\)"):
+        await beside(actions.await_workload, "sums", DEADLINE_S, configuration)
     figures = {"steps": 3, "bucket_bytes": 1 << 16}
     record = await beside(
         actions.start_workload, "ring_all_reduce", "sums", figures=figures, configuration=configuration
@@ -44,3 +46,6 @@ async def test_work_is_started_and_waited_for(served: Fabric, configuration: dic
     assert done["ranks"] == 2
     assert done["bytes_verified"] > 0
     assert done["bytes_wrong"] == 0
+    for probe in (probes.workload_state, probes.bytes_wrong):
+        with pytest.raises(ConfigError, match=r"'sum' is no workload of this experiment \(there are sums\)"):
+            await beside(probe, "sum", configuration=configuration)
