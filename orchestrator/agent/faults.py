@@ -7,11 +7,12 @@ agent hears nothing from it. The fabric carries faults out; `orchestrator.agent.
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.naming import shown
 from mrcfabric.rng import Rng
 from mrcfabric.units import NEVER, Instant
 from orchestrator.agent.leases import Held, Leases
@@ -83,13 +84,16 @@ class FaultRequests:
     async def heal(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Heal the faults in `ids`, or all with `all`: true, at `at_ns` (default: soon).
 
-        Returns what is left of each: a record or None. With `all`, a fault that ends meanwhile is no mistake. When a
-        daemon does not answer, the other faults are healed all the same; then NoAnswerError is raised.
+        Returns what is left of each: a record or None. When one of `ids` is no fault, none is healed. With `all`, one
+        that ends meanwhile is no mistake. When a daemon does not answer, the other faults are healed all the same; then
+        NoAnswerError is raised.
         """
         fabric, everything = self._fabric, body.get("all") is True
         ids = [fault.id for fault in fabric.faults()] if everything else bodies.texts(body, "ids")
         if ids is None:
             raise ConfigError("ids", "is missing", "mrcfabric fault list shows them")
+        if not everything:
+            self._require(ids)
         at_ns = bodies.whole(body, "at_ns", 1)
         left: dict[str, Any] = {}
         silent: NoAnswerError | None = None
@@ -110,6 +114,14 @@ class FaultRequests:
         if silent is not None:
             raise silent
         return left
+
+    def _require(self, ids: Sequence[str]) -> None:
+        """Raises RefusedError unless each is a fault that has not ended: else some would be healed, and some not."""
+        live = self._live()
+        for one in ids:
+            if one not in live:
+                rest = "; none is healed" if len(ids) > 1 else ""
+                raise RefusedError(f"there is no fault {shown(one)}, or it is over{rest}")
 
     async def every(self, _body: Mapping[str, Any]) -> list[dict[str, Any]]:
         """List every fault that has not ended: its record, `active`, and `ttl_s`, its wall time left (None: owned)."""

@@ -40,6 +40,15 @@ async def test_ids_are_given_and_what_is_left_to_chance_follows_from_them(served
     await eventually(lambda: served.faults() == [], DEADLINE_S)
 
 
+async def test_of_several_faults_none_is_healed_when_one_is_unknown(served: Fabric) -> None:
+    for name in ("a", "b"):
+        await add(served, kind="link_down", selector={"links": LINK}, id=name)
+    with pytest.raises(RefusedError, match=r"^there is no fault nope, or it is over; none is healed$"):
+        await ask(client_of(served).post, "/faults/heal", ids=["a", "nope", "b"])
+    assert [one.id for one in served.faults()] == ["a", "b"]
+    assert set(await ask(client_of(served).post, "/faults/heal", ids=["a", "b", "a"])) == {"a", "b"}
+
+
 async def test_a_fault_lives_as_long_as_it_is_told_to(served: Fabric) -> None:
     await add(served, kind="switch_crash", selector={"nodes": T1}, ttl_s=5.0)
     await eventually(lambda: not served.alive(T1), DEADLINE_S)
