@@ -112,7 +112,7 @@ def folder_of(name: str | None, run_dir: Path | None) -> Path:
     if run_dir is not None:
         return run_dir
     if name is not None:
-        return run_folder.default_path(name)
+        return _named(name)
     held = running()
     if len(held) > 1:
         raise ConfigError(
@@ -124,6 +124,20 @@ def folder_of(name: str | None, run_dir: Path | None) -> Path:
     if not known:
         raise ConfigError("fabric", f"none runs below {os.path.abspath(OUT)}", "start one with `mrcfabric up`")
     return known[-1].parent
+
+
+def _named(name: str) -> Path:
+    """The folder of this name, or that of the fabric of this name that runs in another one below `out/`."""
+    own = run_folder.default_path(name)
+    if (own / "lock").exists():
+        return own
+    namesakes = [path for path in running() if (run_folder.read_state(path) or {}).get("name") == name]
+    if len(namesakes) > 1:
+        folders = ", ".join(map(str, namesakes))
+        raise ConfigError(
+            f"--name {name}", f"{len(namesakes)} fabrics are called so", f"--run-dir with one of {folders}"
+        )
+    return namesakes[0] if namesakes else own
 
 
 def running() -> list[Path]:

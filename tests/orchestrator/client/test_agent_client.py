@@ -128,6 +128,22 @@ def test_a_fabric_is_found_by_folder_by_name_or_because_it_is_the_only_one(out: 
     two.release()
 
 
+def test_a_fabric_in_another_folder_is_found_by_its_name(out: Path) -> None:
+    claimed = [RunFolder.claim(out / name) for name in ("b", "c")]
+    for one in claimed:
+        one.write_state({"name": "lab", "agent_socket": str(one.agent_socket)})
+    with pytest.raises(
+        ConfigError, match=r"^--name lab: 2 fabrics are called so \(--run-dir with one of out/b, out/c\)$"
+    ):
+        find("lab", None)
+    claimed[1].release()
+    assert folder_of("lab", None) == Path("out/b")
+    own = RunFolder.claim(out / "lab")
+    assert folder_of("lab", None) == Path("out/lab")
+    own.release()
+    claimed[0].release()
+
+
 def test_without_a_running_fabric_the_latest_is_meant(out: Path) -> None:
     for number, name in enumerate(("older", "newer")):
         RunFolder.claim(out / name).release()
