@@ -21,7 +21,7 @@ from orchestrator.measures.rates import goodput
 from orchestrator.measures.recording import ProgramResult, Recording
 from orchestrator.measures.spans import baseline, recorded_ns, whole, work
 from orchestrator.report.fault_costs import fault_row
-from orchestrator.scenario.plan import Plan
+from orchestrator.scenario.plan import Plan, Trigger
 
 Report: TypeAlias = dict[str, Any]
 
@@ -58,7 +58,7 @@ def build(plan: Plan, recording: Recording, verdict: Verdict) -> Report:
         "verdict": verdict.outcome,
         "exit_code": verdict.exit_code,
         "reasons": list(verdict.reasons),
-        "notes": notes(recording),
+        "notes": notes(recording, plan.triggers),
         "findings": [finding.record() for finding in verdict.findings],
         "backend": recording.backend,
         "seed": recording.seed,
@@ -94,7 +94,7 @@ def build(plan: Plan, recording: Recording, verdict: Verdict) -> Report:
     }
 
 
-def notes(recording: Recording) -> list[str]:
+def notes(recording: Recording, triggers: Sequence[Trigger] = ()) -> list[str]:
     """What a reader must know before believing a figure; one line each."""
     found = []
     if recording.ended == "length":
@@ -111,6 +111,12 @@ def notes(recording: Recording) -> list[str]:
     found += [f"no packet met fault {name}: it was not tried" for name in idle[:NAMED_MAX]]
     if len(idle) > NAMED_MAX:
         found.append(f"and {len(idle) - NAMED_MAX} faults more met no packet")
+    began = {one.fault.id for one in recording.faults}
+    found += [
+        f"fault {one.name} was not tried: its condition never held ({one.text})"
+        for one in triggers
+        if not began.intersection(fault.id for fault in one.faults)
+    ]
     return found
 
 

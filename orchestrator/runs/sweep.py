@@ -110,7 +110,7 @@ def played(plan: Plan, seed: str) -> dict[str, Any]:
         "verdict": judged.outcome,
         "exit_code": judged.exit_code,
         "reasons": list(judged.reasons),
-        "notes": notes(recording),
+        "notes": notes(recording, plan.triggers),
         "findings": [finding.record() for finding in judged.findings],
     }
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from orchestrator.measures.recording import ProgramResult, RankResult
 from orchestrator.report.report import POINTS_MAX, notes, quantiles, thinned, totals
+from orchestrator.scenario.plan import Trigger
 from tests.support.recordings import BEGIN, END, WORK_END, sample_faults, sample_recording, sample_run_report
 
 
@@ -108,6 +109,15 @@ def test_ranks_that_did_not_get_to_their_end_are_named() -> None:
     (program,) = sample_run_report(programs=[ProgramResult("p", "p2p", [rank])])["programs"]
     assert program["failures"] == [{"nic": "h002", "reason": "retry exceeded"}]
     assert (program["done"], program["end_ns"]) == (False, END)
+
+
+def test_a_note_names_a_condition_that_never_held() -> None:
+    kill = next(one.fault for one in sample_faults() if one.fault.id == "kill")
+    held = Trigger("kill", "steps of train at least 4", lambda recording: True, (kill,))
+    never = Trigger("late", "steps of train at least 90", lambda recording: False, (replace(kill, id="late"),))
+    assert notes(sample_recording(), (held, never)) == [
+        "fault late was not tried: its condition never held (steps of train at least 90)"
+    ]
 
 
 def test_a_note_names_work_that_failed() -> None:
