@@ -8,6 +8,10 @@ for a length keeps its window, and those that do not give way to it. A probe in 
 the packet that is on the wire. So data only raise a suspicion, and probes decide. A shorter round trip of data is true
 without asking.
 
+One answer is no proof that a plane is longer: where a link is slow, a packet on each wire makes a probe as late as a
+plane that is longer by some us. A window that is too large for its plane then keeps the queue that agrees with the
+answer. So the peer is asked twice more, and the least of answers that are about alike counts.
+
 A deliberate addition: MRC 1.0 4 has one base RTT for all planes. The probes are its endpoint EV probes (2.6), which may
 travel in any class.
 """
@@ -20,6 +24,8 @@ from nicd.core.congestion.plane_lengths import SAMPLES_LEAST, IsLonger, PlaneLen
 
 _FIRST_RTTS: Final = 2
 """The first span is so many base RTTs: a plane of which nothing was heard by then may be a long one."""
+_QUESTIONS: Final = 2
+"""So often it is asked again after an answer that made a plane longer."""
 _WAIT_SPANS: Final = 4
 """Answers are waited for in so many spans. The longest plane of which anything is learnt takes as long."""
 _REST_SPANS: Final = 16
@@ -30,7 +36,8 @@ class ProbedLengths(PlaneLengths):
     """The lengths of the contexts towards one destination."""
 
     __slots__ = (
-        "_answer_ns", "_ask", "_asked_ns", "_due_ns", "_own_ns", "_rest_ns", "_sent_ns", "_suspected_ns", "_waiting",
+        "_answer_ns", "_ask", "_asked_ns", "_due_ns", "_known_ns", "_own_ns", "_questions", "_rest_ns", "_sent_ns",
+        "_suspected_ns", "_waiting",
     )  # fmt: skip
 
     def __init__(
@@ -56,6 +63,10 @@ class ProbedLengths(PlaneLengths):
         """By how much a context seemed longer than the shortest when it was last suspected for a new reason."""
         self._answer_ns = [NEVER] * count
         """The shortest round trip of the probes that were sent last, by context."""
+        self._known_ns = [NEVER] * count
+        """The shortest round trip of all probes since one was longer by more than a margin, by context."""
+        self._questions = 0
+        """How often more the peer is asked, whatever data say."""
         self._waiting = 0
         """Answers that are still to come."""
         self._asked_ns: Instant = 0
@@ -81,7 +92,7 @@ class ProbedLengths(PlaneLengths):
             self._is_longer(now, number, self.extra_ns[number])
             suspected |= self._is_suspect(now, number, rtt_ns - shortest_ns)
         self._least_ns = [rtt_ns if self._samples[number] else NEVER for number, rtt_ns in enumerate(least)]
-        if suspected and now >= self._due_ns and not self._waiting:
+        if (suspected or self._questions) and now >= self._due_ns and not self._waiting:
             self._begin(now)
 
     def _shorten(self, own_ns: int, number: int) -> None:
@@ -106,6 +117,7 @@ class ProbedLengths(PlaneLengths):
         if not self._waiting:
             return
         self._asked_ns = now
+        self._questions = max(0, self._questions - 1)
         self._answer_ns = [NEVER] * len(self._answer_ns)
         self._due_ns = now + self._rest_ns
         self._rest_ns = min(2 * self._rest_ns, _REST_SPANS * self._span_ns)
@@ -128,12 +140,17 @@ class ProbedLengths(PlaneLengths):
         for number, answer_ns in enumerate(self._answer_ns):
             if answer_ns == NEVER:
                 continue
+            if answer_ns <= self._known_ns[number] + self._margin_ns:
+                answer_ns = min(answer_ns, self._known_ns[number])
+            self._known_ns[number] = answer_ns
             extra_ns = 0
             if answer_ns > self._base_ns + self._margin_ns:
                 # A full packet takes longer than a probe, by its time on each wire.
                 extra_ns = min(answer_ns + self._margin_ns, self._own_ns[number]) - self._base_ns
             if extra_ns <= self._margin_ns:
                 extra_ns = 0
+            if extra_ns > self.extra_ns[number]:
+                self._questions = _QUESTIONS
             if extra_ns != self.extra_ns[number]:
                 self.extra_ns[number] = self._suspected_ns[number] = extra_ns
                 self._rest_ns = self._span_ns

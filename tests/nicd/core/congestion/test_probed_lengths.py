@@ -79,6 +79,29 @@ def test_it_is_as_long_as_its_shortest_answer_and_never_longer_than_its_data() -
     assert other.answer(9 * BASE) == 3 * BASE
 
 
+def test_an_answer_that_met_packets_on_the_wires_is_mended_by_the_next_ones() -> None:
+    """Data agree with it, because the window is too large: nothing else would have the peer asked again."""
+    bench = Bench()
+    bench.span(2 * BASE)
+    bench.answer(BASE, BASE, number=0)
+    assert bench.answer(2 * BASE) == BASE
+    for seen, known in ((BASE + BASE * 7 // 8, BASE), (BASE, 0)):
+        while not bench.span(2 * BASE):
+            pass
+        bench.answer(BASE, BASE, number=0)
+        assert bench.answer(seen, seen) == known
+    assert not any(bench.span(BASE) for _ in range(40)), "asked twice more, and no more"
+
+
+def test_of_answers_that_are_about_alike_the_least_counts() -> None:
+    bench = Bench()
+    for answer_ns, least_ns in ((7 * BASE, 6_750), (6_000, 6_000), (6_000 + MARGIN, 6_000), (6_500, 6_500)):
+        while not bench.span(7 * BASE):
+            bench.now += SPAN
+        bench.answer(BASE, BASE, number=0)
+        assert bench.answer(answer_ns, answer_ns) == least_ns + MARGIN - BASE
+
+
 def test_an_answer_on_the_same_plane_has_taken_its_length_twice() -> None:
     bench = Bench()
     bench.span(7 * BASE)
