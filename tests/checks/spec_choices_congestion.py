@@ -25,8 +25,8 @@ CONGESTION = (
         "The base RTT of its context follows upwards, too: else its largest window is for a part of its rate. How long "
         "a plane is, endpoint EV probes tell: a request may travel in any class (2.6), and in the control class it "
         "passes the queues. Round trips of data cannot tell a length from a queue that never empties, so they only "
-        "say when to ask (`nicd/core/congestion/probed_lengths.py`). UET has no packet between two NICs: there two "
-        "spans without a mark are believed, or at once a jump by two base RTTs (`guessed_lengths.py`). At three base "
+        "say when to ask, and a plane found longer is probed twice more (`nicd/core/congestion/probed_lengths.py`). "
+        "UET has no packet between two NICs: there two spans without a mark are believed, or at once a jump by two base RTTs (`guessed_lengths.py`). At three base "
         "RTTs more the window begins with a product. It grows by so much within a round trip, step by step; if it more "
         "than doubles, up to what the fastest other plane has or half of it, and further only when nothing was marked "
         "(`nicd/core/congestion/paced_growth.py`). The proportional increase is as much greater as the round trip is "
@@ -85,6 +85,13 @@ CONGESTION = (
         "to 1 a third of the packets are sent again. A delay beyond 2 base RTT, or one that stays at a window of two "
         "packets, is the path's own (`nicd/core/congestion/lateness.py`).",
         _of(NIC, "late_is_congestion", "late_delay_ns_max"),
+    ),
+    Choice(
+        "How many late packets without a mark tell of a full receiver",
+        DEVIATION,
+        "Four in a row, where a window nearly fills its port and few of its packets are marked; else the first. At a "
+        "few packets per bandwidth-delay product sprayed packets meet by chance for as long as the target.",
+        _of(NIC, "late_row"),
     ),
     Choice(
         "An EV whose packet was judged lost and arrives late",
@@ -157,6 +164,13 @@ CONGESTION = (
         "lose nothing; the more these lose, the more in a row chance explains. So a NIC need not know whether switches "
         "trim.",
         _of(NIC, "loss_spared"),
+    ),
+    Choice(
+        "How late a plane is whose full queue explains a loss",
+        OPTION,
+        "By a base RTT, as a queue holds a product before it drops, and by eight full packets at its rate: less may be "
+        "chance.",
+        _of(NIC, "crowded_packets"),
     ),
     Choice(
         "A packet that is lost without a trim: off the window, or not",

@@ -5,11 +5,15 @@ so only delay tells of the receiver's queue. A delay beyond what that queue can 
 smaller delay that stays, nearly constant, at a window of a packet or two: the queue of several senders would vary, and
 would drain when all of them reduce their windows. The verdict holds until a round trip is short again, or a trim on the
 last hop proves the queue.
+
+Nor does one late packet tell of that queue where the target is a few packets long: sprayed packets meet by chance. Who
+shares a receiver has a small window, and who shares a link of the fabric is marked. A window that nearly fills its port
+and is rarely marked shares neither, and waits until several packets in a row are late (`late_row`).
 """
 
 from typing import TYPE_CHECKING, Final
 
-from mrcfabric.units import Instant
+from mrcfabric.units import NEVER, Instant
 
 if TYPE_CHECKING:
     from nicd.core.settings import NicSettings
@@ -20,17 +24,33 @@ STEADY_PARTS: Final = 8
 """It does come from the path if it has varied by less than one part in so many."""
 _SMALL_PACKETS: Final = 2
 """A window of at most so many packets fills no queue."""
+_FULL_QUARTERS: Final = 3
+"""A window nearly fills its port from so many quarters of a bandwidth-delay product on."""
+_WHOLE: Final = 1024
+_RARELY: Final = 300
+"""It is rarely marked if fewer of 1024 round trips are."""
+_SMOOTH_SHIFT: Final = 4
+"""A round trip moves this share by 1/16 of the difference."""
 
 
 class Lateness:
     """One context's late round trips without a mark."""
 
-    __slots__ = ("_answers", "_ceiling_ns", "_least_ns", "_most_ns", "_since_ns", "_small_bytes", "_trusted")
+    __slots__ = (
+        "_answers", "_ceiling_ns", "_full_bytes", "_least_ns", "_marked", "_most_ns", "_row", "_row_least", "_since_ns",
+        "_small_bytes", "_trusted",
+    )  # fmt: skip
 
     def __init__(self, settings: "NicSettings") -> None:
         self._answers = settings.late_is_congestion
         self._ceiling_ns = settings.late_delay_ns_max
         self._small_bytes = _SMALL_PACKETS * settings.mtu_bytes
+        self._full_bytes = NEVER
+        self._row_least = settings.late_row
+        self._row = 0
+        """Round trips in a row that were late and not marked."""
+        self._marked = 0
+        """The share of round trips that were marked, of 1024."""
         self._trusted = True
         """Whether delays are taken for queues."""
         self._since_ns: Instant = 0
@@ -38,14 +58,26 @@ class Lateness:
         """Least delay since `_since_ns`; 0: nothing was late since the last short round trip."""
         self._most_ns = 0
 
+    def measured(self, bdp_bytes: int) -> None:
+        """The bandwidth-delay product of the context is known anew."""
+        self._full_bytes = bdp_bytes * _FULL_QUARTERS // 4
+
+    def heard(self, marked: bool) -> None:
+        """A round trip was measured."""
+        self._marked += ((_WHOLE if marked else 0) - self._marked) >> _SMOOTH_SHIFT
+
     def cleared(self) -> None:
         """A round trip was below the target, or a trim on the last hop has proved a queue: delays are queues again."""
         self._trusted = True
         self._least_ns = 0
+        self._row = 0
 
     def receivers(self, now: Instant, delay: int, rtt_ns: int, cwnd_bytes: int) -> bool:
         """Whether the receiver's queue made a packet late by `delay` without a mark, at a window of `cwnd_bytes`."""
         if not self._answers or not self._trusted or delay > self._ceiling_ns:
+            return False
+        self._row += 1
+        if self._row < self._row_least and cwnd_bytes >= self._full_bytes and self._marked < _RARELY:
             return False
         if cwnd_bytes > self._small_bytes or not self._least_ns:
             self._since_ns = now

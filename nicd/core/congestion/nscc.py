@@ -85,10 +85,8 @@ class Nscc(CongestionWindow):
         first = granted or self._limits.most_of(setup, base_ns, setup.published_bytes)
         self.cwnd_bytes = max(min(first, self.cwnd_bytes_max), self._floor)
         self.inflight_bytes = 0
-        self._average = 0
-        """Average queueing delay, in 2**-10 ns."""
-        self._delay_ns = 0
-        """Latest queueing delay."""
+        self._average = self._delay_ns = 0
+        """Queueing delay: the average in 2**-10 ns, and the latest."""
         self._inc = 0
         """Increase not yet applied, bytes times window."""
         self._since_bytes = 0
@@ -128,9 +126,10 @@ class Nscc(CongestionWindow):
         else:
             self._delay_ns = delay = max(0, rtt_ns - self._reference_ns)
             self.rtt_ns = self._reference_ns + delay
-            if delay >= target:
+            if delay >= self._limits.crowded_ns:
                 self.crowded_ns = now
             self._delays.add(delay)
+            self._late.heard(marked)
             # MRC 1.0 4: the receiver causes a late packet without a mark; it counts as a quarter of a base RTT.
             sample = self._base_ns >> 2 if delay > target and not marked else delay
             self._average += ((sample << _FINE) - self._average) // self._avg_samples
@@ -386,6 +385,7 @@ class Nscc(CongestionWindow):
         # MRC 1.0 4: quick adapt looks back over a round trip + target, and adapts below max window / 2**qa_gate.
         self._qa_period_ns = round_ns + self._limits.target_ns
         self._span_bytes = setup.bdp_bytes(base_ns + self._limits.target_ns)
+        self._late.measured(setup.bdp_bytes(max(round_ns, knobs.base_rtt_ns)))
         self._qa_bytes = self.cwnd_bytes_max >> knobs.qa_gate
 
     def record(self) -> dict[str, int]:

@@ -109,6 +109,10 @@ class WindowSetup(NamedTuple):
         """What is in flight at this rate during `rtt_ns`."""
         return self.rate_bps * rtt_ns // 8_000_000_000
 
+    def time_ns(self, size: int) -> int:
+        """How long so many bytes take at this rate."""
+        return size * 8_000_000_000 // self.rate_bps
+
     def published_bytes(self, rtt_ns: int) -> int:
         """The largest window where a round trip without any queue takes `rtt_ns`, as published."""
         # MRC 1.0 4: 1.5 BDP.

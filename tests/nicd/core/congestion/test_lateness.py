@@ -24,6 +24,35 @@ def test_late_without_a_mark_is_the_receivers_queue() -> None:
     assert not lateness(late_is_congestion=False).receivers(0, DELAY, RTT, 10 * MTU)
 
 
+def verdicts(late: Lateness, cwnd: int, count: int = 5) -> list[bool]:
+    return [late.receivers(turn, DELAY, RTT, cwnd) for turn in range(count)]
+
+
+def test_a_window_that_fills_its_port_answers_the_fourth_late_packet_in_a_row() -> None:
+    late = lateness()
+    late.measured(8 * MTU)
+    assert verdicts(late, 6 * MTU) == [False, False, False, True, True]
+    late.cleared()
+    assert verdicts(late, 6 * MTU, 1) == [False], "a short round trip begins the row anew"
+    assert verdicts(late, 6 * MTU - 1, 1) == [True], "a smaller window shares the receiver"
+
+
+def test_it_answers_the_first_where_it_is_often_marked() -> None:
+    late = lateness()
+    late.measured(8 * MTU)
+    for _ in range(5):
+        late.heard(marked=True)
+    assert verdicts(late, 8 * MTU, 1) == [False], "a quarter of its round trips"
+    late.cleared()
+    for _ in range(5):
+        late.heard(marked=True)
+    assert verdicts(late, 8 * MTU, 1) == [True]
+    for _ in range(60):
+        late.heard(marked=False)
+    late.cleared()
+    assert verdicts(late, 8 * MTU, 1) == [False]
+
+
 def test_no_last_hop_holds_more_than_its_queue() -> None:
     assert lateness().receivers(0, 2 * BASE, 3 * BASE, MTU)
     assert not lateness().receivers(0, 2 * BASE + 1, 3 * BASE, MTU)

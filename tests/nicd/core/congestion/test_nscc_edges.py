@@ -26,6 +26,8 @@ EDGES = {
     "delay_avg_samples": (1, 80, 100_000),
     "qa_gate": (0, 3, 32),
     "cwnd_spare_packets": (0, 1, 1024),
+    "crowded_packets": (0, 1, 1024),
+    "late_row": (1, 4, 1024),
     "cwnd_bytes_min": (0, 1, MTU, 1 << 40),
     "late_delay_ns_max": (0, 1, 1 << 40),
 }
@@ -211,6 +213,14 @@ class TestSmallWindows:
     def test_as_published_all_have_one_target(self) -> None:
         for cwnd in (32_812, 131_250):
             assert self.grown(cwnd, 9_500, target_octave_ppt=0) < 0
+
+    @pytest.mark.parametrize(("cwnd", "answers"), [(112_499, 1), (112_500, 4)])
+    def test_a_window_of_three_quarters_of_a_product_answers_the_fourth_late_packet(
+        self, cwnd: int, answers: int
+    ) -> None:
+        made = window(cwnd, late_is_congestion=True, late_row=4)
+        gives_way = [late(made, 20_000 + turn, 12_000) < cwnd for turn in range(4)]
+        assert gives_way.index(True) == answers - 1
 
     def test_marks_reduce_a_smaller_window_above_its_longer_delay_only(self) -> None:
         def kept(cwnd: int, octave: int) -> bool:
