@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from chaosmrc.session import session_of
+from mrcfabric.errors import ConfigError
 from orchestrator.faults.fault import Fault
 
 __all__ = [
@@ -38,7 +39,7 @@ def inject_fault(
     """
     session = session_of(configuration)
     narrowed: Any = selector or {}
-    given: Any = {"figures": figures, "for_ns": ns_of(lasting_us), "title": title}
+    given: Any = {"figures": figures, "for_ns": ns_of("lasting_us", lasting_us), "title": title}
 
     async def inject() -> Fault:
         # Time stands still in this block, so the fault begins at the instant at which it was requested.
@@ -107,11 +108,15 @@ def await_measure(
     """Wait until a measure lies within bounds; fails when `within_s` have passed. Returns the observed figure."""
     session = session_of(configuration)
     watch = session.watch()
-    given = {"of": tuple(of), "at_least": at_least, "at_most": at_most, "over_ns": ns_of(over_us)}
+    given = {"of": tuple(of), "at_least": at_least, "at_most": at_most, "over_ns": ns_of("over_us", over_us)}
     bounds: Any = {key: value for key, value in given.items() if value is not None}
     return session.do(watch.until(measure, within_s=within_s, **bounds)).record()
 
 
-def ns_of(length_us: float | None) -> int | None:
-    """Microseconds of fabric time as nanoseconds."""
-    return None if length_us is None else round(length_us * NS_PER_US)
+def ns_of(name: str, length_us: float | None) -> int | None:
+    """Microseconds of fabric time as nanoseconds. Raises ConfigError for less than a nanosecond."""
+    if length_us is None:
+        return None
+    if not NS_PER_US * length_us >= 1:
+        raise ConfigError(name, f"{length_us:g} us is no length of time", "above 0")
+    return round(length_us * NS_PER_US)

@@ -35,7 +35,7 @@ def measure(
     session = session_of(configuration)
     watch = session.watch()
     session.do(watch.look())
-    given = {"of": tuple(of), "relative_to": relative_to, "reduce": reduce, "over_ns": ns_of(over_us)}
+    given = {"of": tuple(of), "relative_to": relative_to, "reduce": reduce, "over_ns": ns_of("over_us", over_us)}
     bounds: Any = {key: value for key, value in given.items() if value is not None}
     return watch.figure(measure, **bounds)
 

@@ -30,6 +30,9 @@ async def test_faults_come_and_go(served: Fabric, configuration: dict[str, Any])
     await eventually(lambda: not served.faults(), DEADLINE_S)
     with pytest.raises(ConfigError, match="nearest is link_down"):
         await beside(actions.inject_fault, "link_dawn", configuration=configuration)
+    for wrong in (-5, 0, float("nan")):
+        with pytest.raises(ConfigError, match="lasting_us.*is no length of time"):
+            await beside(actions.inject_fault, "link_down", ["h*"], lasting_us=wrong, configuration=configuration)
 
 
 async def test_work_is_started_and_waited_for(served: Fabric, configuration: dict[str, Any]) -> None:
