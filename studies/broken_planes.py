@@ -130,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--case", action="append", choices=CASES, metavar="CASE", help=f"of {'; '.join(CASES)}; all")
     parser.add_argument("--farther", action="store_true", help="paths of different length in one plane")
     parser.add_argument("--mixed", action="store_true", help="length and rate together")
-    parser.add_argument("--rates", nargs="+", type=int, default=[10, 25, 100], help="Gb/s")
+    parser.add_argument("--rates", nargs="+", type=int, default=[5, 10, 25, 100], help="Gb/s")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--planes", type=int, default=2)
     parser.add_argument("--t1s", type=int, default=T1S, help="per plane")

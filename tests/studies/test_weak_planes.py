@@ -239,6 +239,31 @@ def test_a_slow_path_takes_nothing_from_the_other_paths_of_its_plane(rate: int, 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "rate", "least"),
+    [
+        ("healthy", 5, 0.92),
+        ("5% lost", 10, 0.92),
+        *(
+            pytest.param(name, rate, least, marks=pytest.mark.long)
+            for name, rate, least in [
+                ("healthy", 1, 0.86),
+                ("healthy", 10, LEAST),
+                ("5% lost", 5, 0.87),
+                ("a quarter", 5, 0.88),
+                ("a quarter", 10, 0.92),
+            ]
+        ),
+    ],
+)
+@pytest.mark.parametrize("seed", ["1", "2"])
+def test_few_packets_per_product_are_no_reason_to_slow_down(name: str, rate: int, least: float, seed: str) -> None:
+    """Five packets at 5 Gb/s, seven at 10: sprayed packets meet for as long as the target, by chance."""
+    made = topology(2, seed=seed, rate_bps=rate * 10**9)
+    assert measure(made, across(made, int(seed)), breakages(made)[name]).ratio >= least
+
+
+@pytest.mark.slow
 def test_a_plane_that_loses_packets_carries_what_arrives() -> None:
     made = topology(2)
     row = measure(made, across(made), [lossy(made, 0, 50_000, range(4))])
