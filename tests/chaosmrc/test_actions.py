@@ -31,7 +31,7 @@ async def test_faults_come_and_go(served: Fabric, configuration: dict[str, Any])
     with pytest.raises(ConfigError, match="nearest is link_down"):
         await beside(actions.inject_fault, "link_dawn", configuration=configuration)
     for wrong in (-5, 0, float("nan")):
-        with pytest.raises(ConfigError, match="lasting_us.*is no length of time"):
+        with pytest.raises(ConfigError, match=r"lasting_us.*is no length of time"):
             await beside(actions.inject_fault, "link_down", ["h*"], lasting_us=wrong, configuration=configuration)
 
 
