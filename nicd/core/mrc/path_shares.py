@@ -162,6 +162,10 @@ class PathShares:
         late_ns = rtt_ns - (self._known_ns if path in self.thinned else self._margin_ns * _LATE_MARGINS)
         return None if late_ns > self._least_ns and self._is_quicker(now, late_ns) else rtt_ns
 
+    def is_longer(self, path: int) -> bool:
+        """Whether it is known to be longer than the shortest path."""
+        return path in self._own_ns
+
     def _give_back(self, path: int) -> None:
         """A path gets a part of its turns back."""
         share = self.thinned[path] + _MORE
