@@ -207,8 +207,9 @@ _PATHS = (
         DEVIATION,
         "One EV per plane and *peer*, shared by the QPs to it; the EVs in use are probed, plane by plane, while data "
         "arrive. The paper probes a random EV, whose silence would say nothing of the one in use. Eight turns per port "
-        "and base RTT for all peers together: one per peer costs a receiver of 63 senders 4 % of its rate. An acknowledged "
-        "EV of our own data becomes the EV in use, unless its path is longer than another one of its plane.",
+        "and base RTT for all peers together: one per peer costs a receiver of 63 senders 4 % of its rate. An EV of "
+        "our own data that was acknowledged becomes the EV in use, unless its path is longer than another one of its "
+        "plane.",
         _of(NIC, "reverse_candidates", "reverse_refresh_ns", "reverse_turns", "reverse_idle_ns"),
     ),
     Choice(
