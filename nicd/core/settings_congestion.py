@@ -113,18 +113,17 @@ class CongestionKnobs:
     paths of its plane lose none. For each loss elsewhere per arrival elsewhere it is spared for twice as many more. So
     a NIC need not know whether switches trim. 0: the EV is always to blame."""
     crowded_packets: int = 8
-    """A plane is late in that sense by a base RTT, as a queue holds a bandwidth-delay product before it drops, and by
-    the time of so many full packets at its rate: at 5 Gb/s and 1 us per link a base RTT is five packets, and sprayed
-    packets meet so many by chance. Losses of a bad link were then taken for those of a queue. With many more than a
-    queue holds drops are missed."""
+    """A plane is late in that sense from a target of NSCC on, and from the time of so many full packets at its rate:
+    at 10 Gb/s and 1 us per link five packets take as long as the target, and sprayed packets meet so many by chance.
+    Losses of a bad link were then taken for those of a queue. With many more than a queue holds drops are missed."""
     late_is_congestion: bool = True
     """An unmarked round trip above the target takes off the window what a mark at that delay would, once per round
     trip: the last hop does not mark, so there a delay alone tells of a full receiver. False: fair increase, as
     published for networks where every queue marks; then each of n senders grows until it is trimmed, and the share of
     packets sent again grows with n."""
     late_row: int = 4
-    """So many late packets in a row, none of them marked, tell of a full receiver to a window that nearly fills its
-    port and is rarely marked: it shares neither the receiver nor a link of the fabric, and one packet is late by
+    """So many late packets in a row, none of them marked, tell of a full receiver to a window that fills its port
+    alone and is rarely marked: it shares neither the receiver nor a link of the fabric, and one packet is late by
     chance. Other windows answer the first. A healthy rack with all its senders at full rate has 0.95 of what is due at
     5 Gb/s and 1 us per link instead of 0.84, at 10 Gb/s 0.97 instead of 0.945. 1: every window answers the first."""
     receiver_penalty: str = "off"

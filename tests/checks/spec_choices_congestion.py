@@ -90,7 +90,7 @@ CONGESTION = (
     Choice(
         "How many late packets without a mark tell of a full receiver",
         DEVIATION,
-        "Four in a row, where a window nearly fills its port and few of its packets are marked; else the first. At a "
+        "Four in a row, where a window fills its port alone and few of its packets are marked; else the first. At a "
         "few packets per bandwidth-delay product sprayed packets meet by chance for as long as the target.",
         _of(NIC, "late_row"),
     ),
@@ -169,8 +169,7 @@ CONGESTION = (
     Choice(
         "How late a plane is whose full queue explains a loss",
         OPTION,
-        "By a base RTT, as a queue holds a product before it drops, and by eight full packets at its rate: less may be "
-        "chance.",
+        "By the target of NSCC, and by eight full packets at its rate: less may be chance.",
         _of(NIC, "crowded_packets"),
     ),
     Choice(

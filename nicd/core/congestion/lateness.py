@@ -7,8 +7,8 @@ would drain when all of them reduce their windows. The verdict holds until a rou
 last hop proves the queue.
 
 Nor does one late packet tell of that queue where the target is a few packets long: sprayed packets meet by chance. Who
-shares a receiver has a small window, and who shares a link of the fabric is marked. A window that nearly fills its port
-and is rarely marked shares neither, and waits until several packets in a row are late (`late_row`).
+shares a receiver has a smaller window, and who shares a link of the fabric is marked. A window that fills its port
+alone and is rarely marked shares neither, and waits until several packets in a row are late (`late_row`).
 """
 
 from typing import TYPE_CHECKING, Final
@@ -24,8 +24,9 @@ STEADY_PARTS: Final = 8
 """It does come from the path if it has varied by less than one part in so many."""
 _SMALL_PACKETS: Final = 2
 """A window of at most so many packets fills no queue."""
-_FULL_QUARTERS: Final = 3
-"""A window nearly fills its port from so many quarters of a bandwidth-delay product on."""
+_FULL_QUARTERS: Final = 5
+"""A window fills its port alone from so many quarters of a bandwidth-delay product on: two that share a receiver, whose
+queue stands at the target, have 0.9 of one each."""
 _WHOLE: Final = 1024
 _RARELY: Final = 300
 """It is rarely marked if fewer of 1024 round trips are."""

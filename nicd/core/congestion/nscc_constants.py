@@ -50,8 +50,8 @@ class NsccConstants:
         trimming = knobs.trim_nack
         # MRC 1.0 4: 0.75 base RTT with trimming, 1.0 without.
         self.target_ns = knobs.target_delay_ns or max(1, base_ns * 3 // 4 if trimming else base_ns)
-        # A queue holds a product before it drops. Few packets may meet by chance.
-        self.crowded_ns = max(self.target_ns, base_ns, setup.time_ns(knobs.crowded_packets * mtu))
+        # What is late by less may have met other sprayed packets by chance.
+        self.crowded_ns = max(self.target_ns, setup.time_ns(knobs.crowded_packets * mtu))
         # MRC 1.0 4: alpha = 4 MTU a b / target. This is alpha times target: growth per window without any delay.
         alpha = 4 * mtu * bdp * self.target_ns // (REFERENCE_BDP_BYTES * base_ns)
         self.alpha_bytes = knobs.alpha_bytes or max(1, alpha)

@@ -31,10 +31,10 @@ def verdicts(late: Lateness, cwnd: int, count: int = 5) -> list[bool]:
 def test_a_window_that_fills_its_port_answers_the_fourth_late_packet_in_a_row() -> None:
     late = lateness()
     late.measured(8 * MTU)
-    assert verdicts(late, 6 * MTU) == [False, False, False, True, True]
+    assert verdicts(late, 10 * MTU) == [False, False, False, True, True]
     late.cleared()
-    assert verdicts(late, 6 * MTU, 1) == [False], "a short round trip begins the row anew"
-    assert verdicts(late, 6 * MTU - 1, 1) == [True], "a smaller window shares the receiver"
+    assert verdicts(late, 10 * MTU, 1) == [False], "a short round trip begins the row anew"
+    assert verdicts(late, 10 * MTU - 1, 1) == [True], "a smaller window shares the receiver"
 
 
 def test_it_answers_the_first_where_it_is_often_marked() -> None:
@@ -42,15 +42,15 @@ def test_it_answers_the_first_where_it_is_often_marked() -> None:
     late.measured(8 * MTU)
     for _ in range(5):
         late.heard(marked=True)
-    assert verdicts(late, 8 * MTU, 1) == [False], "a quarter of its round trips"
+    assert verdicts(late, 12 * MTU, 1) == [False], "a quarter of its round trips"
     late.cleared()
     for _ in range(5):
         late.heard(marked=True)
-    assert verdicts(late, 8 * MTU, 1) == [True]
+    assert verdicts(late, 12 * MTU, 1) == [True]
     for _ in range(60):
         late.heard(marked=False)
     late.cleared()
-    assert verdicts(late, 8 * MTU, 1) == [False]
+    assert verdicts(late, 12 * MTU, 1) == [False]
 
 
 def test_no_last_hop_holds_more_than_its_queue() -> None:

@@ -214,8 +214,8 @@ class TestSmallWindows:
         for cwnd in (32_812, 131_250):
             assert self.grown(cwnd, 9_500, target_octave_ppt=0) < 0
 
-    @pytest.mark.parametrize(("cwnd", "answers"), [(112_499, 1), (112_500, 4)])
-    def test_a_window_of_three_quarters_of_a_product_answers_the_fourth_late_packet(
+    @pytest.mark.parametrize(("cwnd", "answers"), [(187_499, 1), (187_500, 4)])
+    def test_a_window_of_five_quarters_of_a_product_answers_the_fourth_late_packet(
         self, cwnd: int, answers: int
     ) -> None:
         made = window(cwnd, late_is_congestion=True, late_row=4)
