@@ -59,4 +59,6 @@ def test_every_sender_is_asked_for_its_own_ports() -> None:
 
 def test_links_that_nothing_is_meant_by_are_a_mistake() -> None:
     with pytest.raises(ConfigError, match=r"^links: nothing in fabric fabric is meant by it \(a link is .* 0 to 1\)$"):
+        names("p0-t0-0~p0-t1-0", planes=(1,))
+    with pytest.raises(ConfigError, match=r"^plane 7: no such plane \(0 to 1\)$"):
         names(planes=(7,))
