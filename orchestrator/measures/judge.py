@@ -284,17 +284,43 @@ def verdict(expectations: Iterable[Expectation], recording: Recording) -> Verdic
 
 
 def _carried(finding: Finding, asked: Sequence[Expectation], recording: Recording) -> Finding:
-    """The finding; but "every byte right" does not hold of work of which no byte has arrived: it was not tried.
+    """The finding; but "every byte right" does not hold of work of which no byte has arrived, or that failed.
 
-    Work that needs no byte is done without; and a file may expect that work is not done.
+    The first was not tried, and of the second not every byte has come. Work that needs no byte is done without; and
+    what a file says about the end of its work is judged by that alone.
     """
     if finding.asked is not DATA_RIGHT or not finding.held:
         return finding
     idle = [one for one in recording.programs if not _something_came(one, recording) and not _left_undone(one, asked)]
-    if not idle:
-        return finding
-    names = ", ".join(one.name for one in idle[:3]) + (", ..." if len(idle) > 3 else "")
-    return Finding(finding.asked, False, finding.unit, None, why=f"not tried: no byte of {names} arrived")
+    if idle:
+        names = ", ".join(one.name for one in idle[:3]) + (", ..." if len(idle) > 3 else "")
+        return Finding(finding.asked, False, finding.unit, None, why=f"not tried: no byte of {names} arrived")
+    failed = [why for one in recording.programs if (why := _not_ended_well(one, asked, recording))]
+    if failed:
+        more = ", ..." if len(failed) > 3 else ""
+        why = f"{', '.join(failed[:3])}{more}, and nothing was expected of that (completed, qp_errors)"
+        return Finding(finding.asked, False, finding.unit, None, why=why)
+    return finding
+
+
+def _not_ended_well(program: ProgramResult, asked: Sequence[Expectation], recording: Recording) -> str:
+    """That ranks failed or hang, if no expectation is about that and no fault took the NIC of a rank away; else "".
+
+    Work that time cut short goes on as long as it is let: it has neither failed nor hung.
+    """
+    ranks = program.ranks
+    if any(rank.state == "lost" for rank in ranks):
+        return ""
+    if any(one.measure == "completed" and matching(one.of, (program.name,)) for one in asked):
+        return ""
+    errors = [one for one in asked if one.measure == "qp_errors"]
+    failed = [
+        rank for rank in ranks if rank.state == "failed" and not any(matching(one.of, (rank.nic,)) for one in errors)
+    ]
+    if failed:
+        return f"{program.name} failed at {len(failed)} of {len(ranks)} ranks"
+    hung = sum(rank.state == "running" for rank in ranks) if recording.ended == "stalled" else 0
+    return f"{program.name} hangs at {hung} of {len(ranks)} ranks" if hung else ""
 
 
 def _something_came(program: ProgramResult, recording: Recording) -> bool:

@@ -168,6 +168,40 @@ def test_work_that_is_done_without_a_byte_was_tried() -> None:
     assert verdict([], recording).outcome == "held"
 
 
+def test_work_that_failed_is_not_held_unless_something_was_expected_of_that() -> None:
+    recording = sample_recording()
+    rank = recording.programs[1].ranks[0]
+    rank.state, rank.reason = "failed", "retries spent"
+    found = verdict([], recording)
+    assert (found.outcome, found.exit_code) == ("not held", 1)
+    assert found.findings[0].why == (
+        "aside failed at 1 of 2 ranks, and nothing was expected of that (completed, qp_errors)"
+    )
+    assert verdict([asked("completed", of=("train",), at_least=1)], recording).outcome == "not held"
+    assert verdict([asked("qp_errors", of=("h001",), at_most=99)], recording).outcome == "not held"
+    for expected in (
+        asked("completed", of=("as*",), at_least=0.5),
+        asked("completed", at_least=0.5),
+        asked("qp_errors", at_most=99),
+        asked("qp_errors", of=(rank.nic,), at_most=99),
+    ):
+        assert verdict([expected], recording).outcome == "held"
+    # A fault took a rank away: that the others fail without it was asked for.
+    recording.programs[1].ranks[1].state = "lost"
+    assert verdict([], recording).outcome == "held"
+
+
+def test_work_that_hangs_is_not_held_but_work_that_time_cut_short_is() -> None:
+    recording = sample_recording(ended="length")
+    recording.programs[0].ranks[2].state = "running"
+    assert verdict([], recording).outcome == "held"
+    recording.ended = "stalled"
+    found = verdict([asked("qp_errors", at_most=99)], recording)
+    assert found.outcome == "not held"
+    assert "train hangs at 1 of 4 ranks" in found.reasons[0]
+    assert verdict([asked("completed", at_least=0)], recording).outcome == "held"
+
+
 @pytest.mark.parametrize(
     ("changed", "outcome", "reason"),
     [
