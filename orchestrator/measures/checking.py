@@ -4,6 +4,7 @@ Owns the refusals. `measures` has the table; `judge` compares what was measured 
 """
 
 from collections.abc import Collection
+from math import isfinite
 from typing import get_args
 
 from mrcfabric.errors import ConfigError
@@ -26,6 +27,7 @@ def check(
         raise ConfigError(where, f"{asked.measure} has no bound", "at_least, at_most, or both")
     if asked.at_least is not None and asked.at_most is not None and asked.at_least > asked.at_most:
         raise ConfigError(where, f"nothing is {_bounds(asked, measure)}")
+    _check_reach(asked, measure, where)
     averaged = asked.measure == "recovery_rtts"
     if asked.bin_ns is not None and not measure.binned and not averaged:
         raise ConfigError(where, f"{asked.measure} cannot be told bin by bin")
@@ -42,6 +44,21 @@ def check(
     if span.end_ns is not None and span.end_ns <= span.start_ns:
         raise ConfigError(where, "the span ends before it begins")
     _check_of(asked, measure, where, topology, programs)
+
+
+def _check_reach(asked: Expectation, measure: Measure, where: str) -> None:
+    """Raises ConfigError for a bound that no figure can meet: no figure is below 0, and no part more than the whole."""
+    for key, bound in (("at_least", asked.at_least), ("at_most", asked.at_most)):
+        if bound is not None and not isfinite(bound):
+            raise ConfigError(where, f"{key}: {bound} is no bound", "a finite number")
+    if asked.at_most is not None and asked.at_most < 0:
+        raise ConfigError(where, f"{asked.measure} is never at most {asked.at_most:.6g}", "0 or more: nothing is below 0")
+    # Sums of shares exceed 1, and so does goodput in a bin of few packets: each counts where its last bit arrives.
+    line = not asked.relative_to and measure.relative_default == "line" or asked.relative_to == "line"
+    capped = (line and asked.bin_ns is None) or (measure.unit is Unit.SHARE and not asked.relative_to)
+    summed = (asked.reduce or measure.reduce) == "sum"
+    if capped and not summed and asked.at_least is not None and asked.at_least > 1:
+        raise ConfigError(where, f"{asked.measure} is never at least {asked.at_least:.6g} (a share)", "at most 1, as 90%")
 
 
 def _bounds(asked: Expectation, measure: Measure) -> str:

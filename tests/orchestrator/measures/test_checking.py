@@ -25,6 +25,13 @@ def refusal(measure: str, **asked: Any) -> str:
         ("goodput", {"at_least": 2, "at_most": 1}, "nothing is at least 2 and at most 1 (as shares)"),
         ("step_time", {"at_least": 5e6, "at_most": 40e3}, "nothing is at least 5000000 ns and at most 40000 ns"),
         ("qp_errors", {"at_least": 2, "at_most": 1}, "nothing is at least 2 and at most 1"),
+        ("qp_errors", {"at_least": None, "at_most": -1}, "qp_errors is never at most -1 (0 or more"),
+        ("goodput", {"relative_to": "baseline", "at_least": None, "at_most": -0.5}, "never at most -0.5"),
+        ("completed", {"at_least": 1.01}, "completed is never at least 1.01 (a share) (at most 1"),
+        ("goodput", {"at_least": 100}, "goodput is never at least 100 (a share)"),
+        ("goodput", {"at_least": 1.5, "relative_to": "line"}, "never at least 1.5"),
+        ("qp_errors", {"at_least": float("nan")}, "at_least: nan is no bound (a finite number)"),
+        ("qp_errors", {"at_most": float("inf")}, "at_most: inf is no bound"),
         ("step_time", {"bin_ns": 5_000}, "cannot be told bin by bin"),
         ("goodput", {"bin_ns": 0}, "a width above 0"),
         ("qp_errors", {"relative_to": "line"}, "is not told relative to line"),
@@ -63,3 +70,19 @@ def test_what_can_never_be_judged_is_refused(measure: str, asked: dict[str, Any]
 )
 def test_what_means_something_is_let_through(measure: str, of: tuple[str, ...]) -> None:
     check(Expectation("x", measure, of=of, at_most=1), "expect.0", sample_topology(), ("train", "aside"), ())
+
+
+@pytest.mark.parametrize(
+    ("measure", "asked"),
+    [
+        ("completed", {"at_least": 1}),
+        ("qp_errors", {"at_least": 100, "at_most": 100}),
+        ("qp_errors", {"at_most": 0}),
+        ("goodput", {"at_least": 1.2, "relative_to": "baseline"}),
+        ("goodput", {"at_least": 1.2, "bin_ns": 1000, "reduce": "max"}),
+        ("goodput", {"at_least": 1.2, "of": ("h00*",), "reduce": "sum"}),
+        ("step_time", {"at_least": 2, "relative_to": "baseline"}),
+    ],
+)
+def test_bounds_that_a_figure_can_meet_are_let_through(measure: str, asked: dict[str, Any]) -> None:
+    check(Expectation("x", measure, **asked), "expect.0", sample_topology(), ("train",), ("flaps",))
