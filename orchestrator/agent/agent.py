@@ -4,7 +4,7 @@ It serves two sites for one fabric. The public one listens on TCP, by default on
 `/metrics/NODE` (asks the node's daemon and renders its counters here, so that rendering never stalls a data path),
 `/metrics/all` (all nodes at once), `/metrics` (the agent's own), `/sd` (Prometheus http_sd), `/status`. The private
 site is a Unix socket in the run folder that only its owner can open; it also changes things. Bodies are JSON. An
-operator's mistake gets 400, a refusal 409, and a daemon that does not answer 504.
+operator's mistake gets 400, a path with the name of no node 404, a refusal 409, and a daemon that does not answer 504.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from aiohttp import web
@@ -150,13 +151,13 @@ class Agent:
     def _reading(self, shared: Callable[[_Answer], _Answer]) -> list[web.RouteDef]:
         """`shared`: makes one answer do for many who ask. An operator wants one that is newer than the question."""
         answers_by_path = {
-            f"/metrics/{EVERYBODY}": self._all_metrics,
-            "/metrics/{node}": self._node_metrics,
-            "/metrics": self._own_metrics,
-            "/sd": self._discovery,
-            "/status": self._status,
+            f"/metrics/{EVERYBODY}": _guarded(self._all_metrics),
+            "/metrics/{node}": _guarded(self._node_metrics, HTTPStatus.NOT_FOUND),
+            "/metrics": _guarded(self._own_metrics),
+            "/sd": _guarded(self._discovery),
+            "/status": _guarded(self._status),
         }
-        return [web.get(path, shared(_guarded(answer))) for path, answer in answers_by_path.items()]
+        return [web.get(path, shared(answer)) for path, answer in answers_by_path.items()]
 
     def _changing(self) -> list[web.RouteDef]:
         return [
@@ -329,15 +330,18 @@ def _app(routes: list[web.RouteDef], middlewares: Sequence[Middleware] = ()) -> 
     return app
 
 
-def _guarded(answer: _Answer) -> _Answer:
-    """Wrap an endpoint so that mistakes and refusals become answers of their own."""
+def _guarded(answer: _Answer, mistake: HTTPStatus = HTTPStatus.BAD_REQUEST) -> _Answer:
+    """Wrap an endpoint so that mistakes and refusals become answers of their own.
+
+    `mistake`: NOT_FOUND where the only thing that can be wrong is a name in the path.
+    """
 
     async def guarded(request: web.Request) -> web.StreamResponse:
         try:
             return await answer(request)
         except ConfigError as error:
             fields = {"error": str(error), "where": error.where, "what": error.what, "hint": error.hint}
-            return web.json_response(fields, status=400)
+            return web.json_response(fields, status=mistake)
         except RefusedError as error:
             return web.json_response({"error": str(error)}, status=409)
         except (NoAnswerError, ProcessFailedError) as error:

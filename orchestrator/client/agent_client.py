@@ -89,7 +89,7 @@ def refusal(status: int, content: bytes) -> ConfigError | RefusedError:
     """The error for an answer that reports a failure, with the agent's message if there is one."""
     try:
         answer = json.loads(content)
-        if status == http.client.BAD_REQUEST:
+        if status in (http.client.BAD_REQUEST, http.client.NOT_FOUND):
             return ConfigError(answer["where"], answer["what"], answer["hint"])
         return RefusedError(answer["error"])
     except (ValueError, KeyError, TypeError):

@@ -81,7 +81,8 @@ async def test_the_public_site_changes_nothing_and_names_mistakes(served: Fabric
     for path in ("/down", "/faults/add", "/faults/heal", "/lease", "/call"):
         assert (await fetch(served, path, "POST"))[0] == 404
     status, text = await fetch(served, "/metrics/h099")
-    assert status == 400
+    assert status == 404
+    assert json.loads(text)["error"] == "h099: no such node in fabric small (nearest is h001)"
     assert json.loads(text)["hint"] == "nearest is h001"
 
 
