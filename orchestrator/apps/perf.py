@@ -139,6 +139,8 @@ class Perf:
         """Whether the fabric is ready and the first round has begun."""
         self.on_round: Callable[[dict[str, Any]], None] = lambda _record: None
         """Called with the figures of each round as it ends."""
+        self.on_begin: Callable[[], None] = lambda: None
+        """Called when the fabric is ready, before the first round: nothing of what was asked for is refused any more."""
 
     async def run(self, run_dir: Path) -> dict[str, Any]:
         """The whole measurement in a fresh fabric; the report."""
@@ -192,6 +194,7 @@ class Perf:
     async def _measure(self, fabric: LaunchedFabric, group: WorkerGroup, counted: RunCounters) -> None:
         line_bps = float(self.topology.planes * self.topology.rate_bps)
         self.began = True
+        self.on_begin()
         before = await self._count(fabric, counted)
         for turn, (size, flows) in enumerate(self.plan):
             reports = await self._round(group, turn, size, flows)

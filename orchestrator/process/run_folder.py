@@ -89,7 +89,7 @@ class RunFolder:
             raise ConfigError(
                 f"run folder {path}",
                 f"a fabric is already running there ({_describe(holder)})",
-                "stop it with `mrcfabric down`, or take another --name",
+                "stop it with `mrcfabric down`, or take another folder by --run-dir",
             ) from error
         if not os.fstat(lock_fd).st_nlink:  # another start has failed meanwhile, and removed its folder
             os.close(lock_fd)

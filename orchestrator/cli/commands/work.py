@@ -216,7 +216,7 @@ def _shown(run: "Perf", folder: Path, *, quiet: bool) -> dict[str, Any]:
 
     with waiting(state, terminal_only=True) as wait:
         if not quiet:
-            typer.echo(head(evs))
+            run.on_begin = lambda: wait.aside(lambda: typer.echo(head(evs)))
             run.on_round = lambda record: wait.aside(lambda: typer.echo(round_line(record, evs)))
         return _run(run.run(folder))
 

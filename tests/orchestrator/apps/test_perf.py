@@ -73,11 +73,12 @@ def test_rounds_come_size_by_size_and_the_last_nic_may_be_meant() -> None:
 async def test_a_healthy_fabric_stays_clean_and_every_byte_arrives(tmp_path: Path) -> None:
     perf = Perf(SMALL, PerfSettings("alltoall", sizes=(5000, 70_000), messages=6, depth=3, rounds=4))
     heard: list[int] = []
+    perf.on_begin = lambda: heard.append(-1)
     perf.on_round = lambda record: heard.append(record["round"])
     data = await perf.run(tmp_path / "run")
     assert data["reasons"] == []
     assert data["verdict"] == "pass"
-    assert heard == list(range(8))
+    assert heard == [-1, *range(8)]
     each = SMALL.nics * 6 * 4
     assert data["totals"]["bytes_verified"] == each * (5000 + 70_000)
     for record in data["rounds"]:

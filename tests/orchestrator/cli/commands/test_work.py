@@ -8,6 +8,7 @@ import pytest
 from mrcfabric.errors import ConfigError
 from orchestrator.cli.commands.work import size_of
 from orchestrator.cli.main import main
+from orchestrator.process.run_folder import RunFolder
 
 
 @pytest.mark.parametrize(
@@ -89,3 +90,17 @@ def test_perf_prints_its_report_and_leaves_it_behind(
     folder = Path("out") / "perf"
     said = f"the report of an earlier run in {folder} is replaced; --run-dir DIR keeps both\n"
     assert said in capsys.readouterr().err
+
+
+def test_a_folder_in_use_is_refused_before_anything_is_printed(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    folder = RunFolder.claim(tmp_path / "used")
+    try:
+        assert run(monkeypatch, tmp_path, "perf", "ring", "--run-dir", str(folder.path)) == 2
+    finally:
+        folder.release()
+    said = capfd.readouterr()
+    assert said.out == ""
+    assert "a fabric is already running there" in said.err
+    assert "--run-dir)" in said.err
