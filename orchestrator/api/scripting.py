@@ -13,6 +13,7 @@ from mrcfabric.errors import RefusedError
 from orchestrator.api import work
 from orchestrator.api.watch import Bounds, Watch
 from orchestrator.api.work import Work
+from orchestrator.fabric import arguments
 from orchestrator.fabric.verbs import WAIT_WALL_S, Verbs
 from orchestrator.measures.judge import Finding
 
@@ -55,9 +56,13 @@ class Scripting(Verbs):
         when every NIC has taken its part; the program begins soon after. Raises ConfigError, RefusedError.
         """
         nics = work.chosen(self.topology, ranks, self.find_nodes)
+        given = arguments.table("figures", figures)
+        for key, value in (("kind", kind), ("name", name), ("seed", seed)):
+            if value is not None or key == "kind":
+                arguments.text(key, value)
         if (await self.clock()).limit_ns is not None:
             raise RefusedError("fabric time is held: NICs make their memory and QPs while it goes on")
         async with self._one_at_a_time:
-            program = await work.begin(self, kind, nics, figures=figures or {}, name=name, seed=seed)
+            program = await work.begin(self, kind, nics, figures=given, name=name, seed=seed)
         self.works.append(Work(self, program))
         return self.works[-1]

@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypedDict, Unpack
 
 from mrcfabric.control import NoAnswerError
+from mrcfabric.errors import ConfigError
 from mrcfabric.units import NEVER, NS_PER_S, Instant
 from orchestrator.api.work import Work
+from orchestrator.fabric import arguments
 from orchestrator.fabric.readings import ClockReading
 from orchestrator.fabric.verbs import Verbs
 from orchestrator.faults.fault import Fault
@@ -126,7 +128,8 @@ class Watch:
 
     def figure(self, measure: str, **bounds: Unpack[Bounds]) -> float | None:
         """Measure the recording so far; of several figures the least, None without any. Raises ConfigError."""
-        bounds["at_least"] = float("-inf")
+        bounds["at_least"] = 0.0  # of figures from 0 on the least is the nearest to it
+        bounds.pop("at_most", None)
         return self.finding(measure, **bounds).observed
 
     async def until(self, measure: str, *, within_s: float = WAIT_WALL_S, **bounds: Unpack[Bounds]) -> Finding:
@@ -136,7 +139,7 @@ class Watch:
         """
         found: Finding | None = None
         try:
-            async with asyncio.timeout(within_s):
+            async with asyncio.timeout(arguments.wall_s("within_s", within_s)):
                 while True:
                     await self.look()
                     found = self.finding(measure, **bounds)
@@ -149,6 +152,13 @@ class Watch:
 
 
 def _expectation(measure: str, bounds: Bounds) -> Expectation:
-    of = bounds.get("of", ())
+    of = () if bounds.get("of") is None else arguments.texts("of", bounds["of"])
+    if bounds.get("over_ns") is not None:
+        arguments.instant("over_ns", bounds["over_ns"], least=1)
     words: dict[str, Any] = {key: value for key, value in bounds.items() if key not in ("of", "over_ns")}
-    return Expectation(measure, measure, (of,) if isinstance(of, str) else tuple(of), **words)
+    name = arguments.text("measure", measure)
+    try:
+        return Expectation(name, name, tuple(of), **words)
+    except TypeError:
+        strange = ", ".join(sorted(words.keys() - Bounds.__annotations__.keys()))
+        raise ConfigError(strange, f"is no word of a condition on {name}", ", ".join(Bounds.__annotations__)) from None

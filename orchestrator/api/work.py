@@ -13,6 +13,7 @@ from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
 from nicd.programs import catalogue
 from nicd.programs.program import PROGRAMS_MAX, Program
+from orchestrator.fabric import arguments
 from orchestrator.fabric.verbs import Verbs
 from orchestrator.measures.recording import ProgramResult
 from orchestrator.runs.program_results import ProgramResults
@@ -54,7 +55,7 @@ class Work:
         wall time.
         """
         try:
-            async with asyncio.timeout(within_s):
+            async with asyncio.timeout(arguments.wall_s("within_s", within_s)):
                 while self._results.working:
                     if self._stopped:
                         raise RefusedError(f"{self.program.name} was stopped")
@@ -155,12 +156,11 @@ def chosen(topology: Topology, wanted: str | int | Iterable[str], find: Any) -> 
     """
     if wanted == "all":
         return list(topology.nic_names())
-    if isinstance(wanted, int):
+    if isinstance(wanted, int) and not isinstance(wanted, bool):
         if not 1 <= wanted <= topology.nics:
             raise ConfigError("ranks", f"{wanted} will not do", f"1 to {topology.nics}")
         return list(topology.nic_names())[:wanted]
-    names = [wanted] if isinstance(wanted, str) else list(wanted)
     found: list[str] = []
-    for name in names:
+    for name in arguments.texts("ranks", wanted):
         found += [nic for nic in find(name, tier="nic") if nic not in found]
     return found

@@ -140,7 +140,7 @@ class Perf:
         self.on_round: Callable[[dict[str, Any]], None] = lambda _record: None
         """Called with the figures of each round as it ends."""
         self.on_begin: Callable[[], None] = lambda: None
-        """Called when the fabric is ready, before the first round: nothing of what was asked for is refused any more."""
+        """Called when the fabric is ready, before the first round: nothing is refused any more."""
 
     async def run(self, run_dir: Path) -> dict[str, Any]:
         """The whole measurement in a fresh fabric; the report."""

@@ -6,6 +6,7 @@ Has the methods of `orchestrator.fabric.launched.LaunchedFabric`. Owns the reque
 
 import asyncio
 import itertools
+import json
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -17,13 +18,14 @@ from urllib.parse import quote
 import aiohttp
 
 from mrcfabric.control import NoAnswerError
-from mrcfabric.errors import RefusedError
+from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from nicd.programs.program import Program
 from orchestrator.client import answers
 from orchestrator.client.agent_client import find, refusal
 from orchestrator.client.lease import lease
+from orchestrator.fabric import arguments
 from orchestrator.fabric.polling import Glances
 from orchestrator.fabric.readings import ClockReading, Death, Untold
 from orchestrator.fabric.verbs import Verbs
@@ -103,7 +105,13 @@ class AgentFabric(Verbs):
         return content.decode()
 
     async def _answered(self, method: str, path: str, body: Mapping[str, Any] | None) -> tuple[int, bytes]:
-        async with self._session.request(method, f"http://agent{path}", json=body, timeout=_NO_LIMIT) as response:
+        try:
+            text = None if body is None else json.dumps(body)
+        except (TypeError, ValueError) as error:
+            raise ConfigError("request", str(error), "texts, numbers, lists and tables") from None
+        headers = {} if text is None else {"Content-Type": "application/json"}
+        url = f"http://agent{path}"
+        async with self._session.request(method, url, data=text, headers=headers, timeout=_NO_LIMIT) as response:
             return response.status, await response.read()
 
     # Asking.
@@ -112,28 +120,32 @@ class AgentFabric(Verbs):
         self, node: str, op: str, args: Mapping[str, Any] | None = None, timeout_s: float | None = None
     ) -> Any:
         """As `Fabric.call`."""
-        wall_s = None if timeout_s is None else timeout_s + MARGIN_WALL_S
-        return await self.post("/call", wall_s, node=node, op=op, args=dict(args or {}), timeout_s=timeout_s)
+        wall_s = None if timeout_s is None else arguments.wall_s("timeout_s", timeout_s) + MARGIN_WALL_S
+        return await self.post(
+            "/call", wall_s, node=node, op=op, args=arguments.table("args", args), timeout_s=timeout_s
+        )
 
     async def command(
         self, node: str, op: str, args: Mapping[str, Any], at_ns: Instant | None = None, timeout_s: float | None = None
     ) -> Any:
         """As `Fabric.command`."""
-        asked = {"op": op, "args": dict(args), "at_ns": at_ns}
+        asked = {"op": op, "args": arguments.table("args", args), "at_ns": at_ns}
         return (await self.call(node, "command", asked, timeout_s))["result"]
 
     async def counters(self, nodes: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
         """As `Fabric.counters`."""
-        found: dict[str, dict[str, Any]] = await self.post("/counters", nodes=None if nodes is None else list(nodes))
+        found: dict[str, dict[str, Any]] = await self.post(
+            "/counters", nodes=None if nodes is None else arguments.texts("nodes", nodes)
+        )
         return found
 
     async def glances(self, nodes: Sequence[str] | None = None) -> Glances:
         """As `Fabric.glances`."""
-        return Glances.of(await self.post("/glances", nodes=None if nodes is None else list(nodes)))
+        return Glances.of(await self.post("/glances", nodes=None if nodes is None else arguments.texts("nodes", nodes)))
 
     async def metrics(self, node: str) -> str:
         """As `Fabric.metrics`."""
-        return await self._ask("GET", f"/metrics/{quote(node, safe='')}", ANSWER_WALL_S, None)
+        return await self._ask("GET", f"/metrics/{quote(arguments.text('node', node), safe='')}", ANSWER_WALL_S, None)
 
     async def fidelity(self) -> dict[str, Any]:
         """As `Fabric.fidelity`."""
@@ -186,6 +198,8 @@ class AgentFabric(Verbs):
 
     async def inject(self, fault: Fault) -> Fault:
         """As `Fabric.inject`. A fault of another owner is healed when its time to live is over."""
+        if not isinstance(fault, Fault):
+            raise ConfigError("fault", f"{fault!r} is none", "as orchestrator.faults.fault.once makes it")
         return Fault.of(await self.post("/faults/inject", fault=fault.record()))
 
     async def heal(self, fault_id: str, at_ns: Instant | None = None) -> Fault | None:

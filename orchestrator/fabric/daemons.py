@@ -16,6 +16,7 @@ from typing import Any
 from mrcfabric.control import ControlClient, NoAnswerError, Realm
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.units import NEVER, Instant
+from orchestrator.fabric.arguments import texts
 from orchestrator.fabric.batches import Batches
 from orchestrator.fabric.past_lives import PastLives
 from orchestrator.faults.table import Stamped
@@ -261,7 +262,7 @@ class Daemons:
         parts: Sequence[str] | None,
     ) -> dict[str, dict[str, Any]]:
         """See `Fabric.counters`."""
-        asked = [node for node in (self.members if nodes is None else nodes) if self.member(node).alive]
+        asked = [node for node in (self.members if nodes is None else texts("nodes", nodes)) if self.member(node).alive]
         lives = [self.members[node].incarnation for node in asked]
         args = {} if parts is None else {"parts": list(parts)}
         answers = await self.batches.ask(asked, "counters", args, timeout_s)

@@ -8,8 +8,10 @@ follow the table.
 from collections import Counter
 from collections.abc import Sequence
 
+from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from mrcfabric.units import NEVER, Instant
+from orchestrator.fabric import arguments
 from orchestrator.fabric.daemons import Daemons
 from orchestrator.fabric.journal import Journal
 from orchestrator.fabric.lifecycle import Lifecycle
@@ -50,7 +52,10 @@ class FaultInjector:
 
         Raises ConfigError, RefusedError.
         """
-        fault = self._host_map.settled(self._topology, fault)
+        if not isinstance(fault, Fault):
+            raise ConfigError("fault", f"{fault!r} is none", "as orchestrator.faults.fault.once makes it")
+        # A script may have put anything into it, and what is not whole nanoseconds would stop fabric time for good.
+        fault = self._host_map.settled(self._topology, Fault.of(fault.record()))
         check(self._topology, fault)  # the table does, too, but one without windows has no start to hold time before
         with self._time.before(fault.start_ns):
             nodes = self._table.add(fault, self._time.page.fabric_front())
@@ -66,8 +71,8 @@ class FaultInjector:
 
         Returns what is left of it. Raises RefusedError.
         """
-        with self._time.before(at_ns) as instant:
-            nodes = self._end(fault_id, instant, why, soon=at_ns is None)
+        with self._time.before(None if at_ns is None else arguments.instant("at_ns", at_ns)) as instant:
+            nodes = self._end(arguments.text("fault_id", fault_id), instant, why, soon=at_ns is None)
             left = self._table.get(fault_id)  # before others are heard, who may give the id to another fault
             await self._lifecycle.bring_in_line(nodes)
         return left

@@ -9,6 +9,7 @@ from typing import TypeAlias, TypedDict, Unpack
 from mrcfabric.errors import ConfigError
 from mrcfabric.rng import Rng
 from mrcfabric.topology import Topology
+from orchestrator.fabric.arguments import text
 from orchestrator.faults import selectors
 from orchestrator.faults.host_map import ONE_HOST, HostMap
 from orchestrator.faults.selectors import Direction, Mode
@@ -73,7 +74,7 @@ class Finder:
 
         Names may come in lists, such as the other methods of this class return. Raises ConfigError.
         """
-        selector = selectors.of_words(kind, _flat(names), **narrowed)
+        selector = selectors.of_words(text("kind", kind), _flat(names), **narrowed)
         self._draws += selector.mode != "all"
         rng = Rng(self.topology.seed, "script", self._draws)
         return list(selectors.select(self.topology, kind, selector, rng, self.host_map))

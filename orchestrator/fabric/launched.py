@@ -26,6 +26,7 @@ from mrcfabric.topology_file import with_system
 from mrcfabric.units import NEVER, Instant
 from nicd.programs.program import UNKNOWN, Program
 from orchestrator.fabric import readings, stalls
+from orchestrator.fabric.arguments import instant
 from orchestrator.fabric.daemons import SCRAPE_WALL_S, Daemons
 from orchestrator.fabric.fault_injector import FaultInjector
 from orchestrator.fabric.journal import Journal
@@ -325,8 +326,8 @@ class LaunchedFabric(Counted):
         """
         if self.limit_owner not in (None, owner):
             raise RefusedError(f"fabric time is in the hands of {self.limit_owner or 'somebody else'}")
+        bound_ns = self.time.limit(None if at_ns is None else instant("at_ns", at_ns))
         self.limit_owner = None if at_ns is None else owner
-        bound_ns = self.time.limit(at_ns)
         return None if at_ns is None else bound_ns
 
     async def load(self, program: Program, at_ns: Instant | None = None) -> None:

@@ -17,6 +17,7 @@ from mrcfabric.errors import RefusedError
 from mrcfabric.topology import Topology
 from mrcfabric.units import NEVER, Instant
 from nicd.programs.program import Program
+from orchestrator.fabric import arguments
 from orchestrator.fabric.finder import Finder, Names, Narrowing
 from orchestrator.fabric.readings import ClockReading, Death, Untold
 from orchestrator.faults.fault import Fault, Figure, Window
@@ -143,10 +144,14 @@ class Verbs(Finder, ABC):
         Raises ConfigError, RefusedError.
         """
         targets = tuple(self.targets(kind, *names, **narrowed))
+        given = arguments.table("figures", figures)
+        for key, value in (("at_ns", at_ns), ("for_ns", for_ns)):
+            if value is not None:
+                arguments.instant(key, value)
         number = f"{self.owner or 'script'}-{next(self._ids)}"
 
         def beginning(start_ns: Instant) -> Fault:
-            window = Window(start_ns, NEVER if for_ns is None else start_ns + for_ns, dict(figures or {}))
+            window = Window(start_ns, NEVER if for_ns is None else start_ns + for_ns, given)
             return Fault(number, kind, targets, (window,), self.owner, title)
 
         if at_ns is None and self._held_ns is not None:
@@ -244,8 +249,9 @@ class Verbs(Finder, ABC):
 
         Raises NoAnswerError after `within_s` of wall time.
         """
+        arguments.instant("at_ns", at_ns)
         try:
-            async with asyncio.timeout(within_s):
+            async with asyncio.timeout(arguments.wall_s("within_s", within_s)):
                 while True:
                     clock = await self.clock()
                     if clock.now_ns >= at_ns or (clock.idle and clock.state == "sleep"):

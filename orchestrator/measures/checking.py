@@ -25,6 +25,7 @@ def check(
     measure = find(asked.measure, where)
     if asked.at_least is None and asked.at_most is None:
         raise ConfigError(where, f"{asked.measure} has no bound", "at_least, at_most, or both")
+    _check_numbers(asked, where)
     if asked.at_least is not None and asked.at_most is not None and asked.at_least > asked.at_most:
         raise ConfigError(where, f"nothing is {_bounds(asked, measure)}")
     _check_reach(asked, measure, where)
@@ -46,19 +47,26 @@ def check(
     _check_of(asked, measure, where, topology, programs)
 
 
+def _check_numbers(asked: Expectation, where: str) -> None:
+    for key, bound in (("at_least", asked.at_least), ("at_most", asked.at_most)):
+        if bound is None:
+            continue
+        if not isinstance(bound, int | float) or isinstance(bound, bool) or not isfinite(bound):
+            raise ConfigError(where, f"{key}: {bound!r} is no bound", "a finite number")
+
+
 def _check_reach(asked: Expectation, measure: Measure, where: str) -> None:
     """Raises ConfigError for a bound that no figure can meet: no figure is below 0, and no part more than the whole."""
-    for key, bound in (("at_least", asked.at_least), ("at_most", asked.at_most)):
-        if bound is not None and not isfinite(bound):
-            raise ConfigError(where, f"{key}: {bound} is no bound", "a finite number")
     if asked.at_most is not None and asked.at_most < 0:
-        raise ConfigError(where, f"{asked.measure} is never at most {asked.at_most:.6g}", "0 or more: nothing is below 0")
+        raise ConfigError(where, f"{asked.measure} is never at most {asked.at_most:.6g}", "no figure is below 0")
     # Sums of shares exceed 1, and so does goodput in a bin of few packets: each counts where its last bit arrives.
-    line = not asked.relative_to and measure.relative_default == "line" or asked.relative_to == "line"
+    line = (not asked.relative_to and measure.relative_default == "line") or asked.relative_to == "line"
     capped = (line and asked.bin_ns is None) or (measure.unit is Unit.SHARE and not asked.relative_to)
     summed = (asked.reduce or measure.reduce) == "sum"
     if capped and not summed and asked.at_least is not None and asked.at_least > 1:
-        raise ConfigError(where, f"{asked.measure} is never at least {asked.at_least:.6g} (a share)", "at most 1, as 90%")
+        raise ConfigError(
+            where, f"{asked.measure} is never at least {asked.at_least:.6g}", "a share is at most 1, as 90%"
+        )
 
 
 def _bounds(asked: Expectation, measure: Measure) -> str:

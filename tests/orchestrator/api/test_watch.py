@@ -1,5 +1,7 @@
 """Measures and conditions of a fabric whose time goes on."""
 
+from typing import Any
+
 import pytest
 
 from mrcfabric.control import NoAnswerError
@@ -23,8 +25,35 @@ async def test_a_watch_waits_for_conditions_and_knows_the_figures(fabric: Fabric
     assert watch.figure("steps", of="training-0") == 8
     assert (watch.figure("step_time", of="training-0", reduce="p50") or 0) > 20_000
     assert watch.finding("bytes_wrong", at_most=0).held
-    assert not watch.finding("goodput", at_least=2.0, relative_to="line").held
+    assert not watch.finding("goodput", at_least=0.99, relative_to="line").held
+    with pytest.raises(ConfigError, match="never at least 2"):
+        watch.finding("goodput", at_least=2.0, relative_to="line")
     assert watch.recording.looks[-1].nics["h000"].counts["qp_errors"] == 0
+
+
+async def test_of_several_figures_the_least_is_told(fabric: Fabric) -> None:
+    watch = await fabric.watch()
+    work = await fabric.start("p2p", ranks=2, figures={"message_bytes": 1 << 16, "messages": 2})
+    await work.finished(DEADLINE_S)
+    await watch.look()
+    assert (watch.figure("data_packets", of="h000") or 0) > 0
+    assert watch.figure("data_packets", of="h00*", reduce="each") == 0, "h001 has sent no data"
+
+
+@pytest.mark.parametrize(
+    ("bounds", "said"),
+    [
+        ({"at_least": "90%"}, "'90%' is no bound"),
+        ({"at_least": True}, "True is no bound"),
+        ({"at_least": 1, "of": 0}, "of: 0 is no text"),
+        ({"at_least": 1, "over_ns": 0.5}, "over_ns: 0.5"),
+        ({"at_least": 1, "within_s": float("nan")}, "within_s: nan"),
+        ({"at_leest": 1}, "at_leest: is no word of a condition"),
+    ],
+)
+async def test_figures_of_another_type_are_mistakes(fabric: Fabric, bounds: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        await fabric.until("qp_errors", **bounds)
 
 
 async def test_what_does_not_come_true_says_what_was_seen(fabric: Fabric) -> None:

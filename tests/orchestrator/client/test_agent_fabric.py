@@ -62,6 +62,12 @@ async def test_mistakes_and_refusals_are_the_fabric_s(served: Fabric, attached: 
         await attached.call("p1-t1-9", "status")
     with pytest.raises(ConfigError, match="h0/9: no such node"):
         await attached.metrics("h0/9")
+    with pytest.raises(ConfigError, match="request: Object of type set is not JSON serializable"):
+        await attached.call("h000", "status", {"nics": {1}})
+    with pytest.raises(ConfigError, match="args: 3 is no table"):
+        await attached.call("h000", "status", 3)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="fault: 3 is none"):
+        await attached.inject(3)  # type: ignore[arg-type]
     with pytest.raises(RefusedError, match="unknown op"):
         await attached.call("h000", "melt")
     with pytest.raises(ConfigError, match="is no whole number from 0"):

@@ -37,6 +37,29 @@ async def test_a_fault_without_windows_is_a_mistake_like_any(fabric: Fabric) -> 
     assert fabric.faults() == []
 
 
+async def test_figures_of_another_type_leave_fabric_time_alone(fabric: Fabric) -> None:
+    fault = await fabric.add_fault("link_down", f"p0-t0-0~{T1}")
+    soon_ns = fabric.soon_ns() + 1_000_000
+    link = f"p0-t0-1~{T1}"
+    for refused in (
+        fabric.heal(fault.id, soon_ns + 0.5),  # type: ignore[arg-type]
+        fabric.limit(5e5),  # type: ignore[arg-type]
+        fabric.limit(1 << 70),
+        fabric.inject(once("link_down", link, at_ns=float(soon_ns))),  # type: ignore[arg-type]
+        fabric.inject(None),  # type: ignore[arg-type]
+        fabric.add_fault("loss", link, for_ns=5e5),  # type: ignore[arg-type]
+        fabric.add_fault("loss", link, figures=[1]),  # type: ignore[arg-type]
+        fabric.reached("5us"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(ConfigError):
+            await refused
+    assert dict(fabric.injector.injected) == {"link_down": 1}
+    await fabric.heal(fault.id)
+    now_ns = fabric.soon_ns()
+    assert await fabric.limit(now_ns) == now_ns
+    assert await fabric.limit(None) is None
+
+
 async def test_a_fault_is_counted_and_noted_as_it_was_taken(fabric: Fabric) -> None:
     fault = once("switch_reboot", T1, at_ns=fabric.soon_ns(), until_ns=fabric.soon_ns() + 1_000_000, fault_id="f1")
     assert await fabric.inject(fault) == fault

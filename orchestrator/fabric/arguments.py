@@ -1,0 +1,52 @@
+"""Checks what scripts give to a fabric: instants, lengths, wall times. A figure of another type breaks what keeps time.
+
+Every function takes the name of the argument and its value, returns the value, and raises ConfigError. What comes to an
+agent as JSON is read by `orchestrator.client.bodies`.
+"""
+
+import math
+from typing import Any
+
+from mrcfabric.errors import ConfigError
+from mrcfabric.units import NEVER, Instant
+
+
+def instant(name: str, value: Any, least: int = 0) -> Instant:
+    """An instant or a length of fabric time: whole nanoseconds from `least` on."""
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value < NEVER:
+        raise ConfigError(name, f"{value!r} will not do", f"whole nanoseconds of fabric time, at least {least}")
+    return value
+
+
+def wall_s(name: str, value: Any) -> float:
+    """Seconds of wall time to wait for something; infinity is for ever."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or math.isnan(value) or value < 0:
+        raise ConfigError(name, f"{value!r} will not do", "seconds of wall time")
+    return value
+
+
+def text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise ConfigError(name, f"{value!r} is no text")
+    return value
+
+
+def table(name: str, value: Any) -> dict[str, Any]:
+    """A table whose keys are texts; None is an empty one."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+        raise ConfigError(name, f"{value!r} is no table", 'as {"steps": 10}')
+    return dict(value)
+
+
+def texts(name: str, value: Any) -> list[str]:
+    """Some texts; one alone is a list of one."""
+    found = [value] if isinstance(value, str) else value
+    try:
+        listed = list(found)
+    except TypeError:
+        listed = [found]
+    for one in listed:
+        text(name, one)
+    return listed

@@ -1,0 +1,49 @@
+"""What a script gives to a fabric: values that will do come back, all others are named in one line."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mrcfabric.errors import ConfigError
+from mrcfabric.units import NEVER
+from orchestrator.fabric import arguments
+
+
+@pytest.mark.parametrize(
+    ("read", "value", "result"),
+    [
+        (arguments.instant, 0, 0),
+        (arguments.instant, NEVER - 1, NEVER - 1),
+        (arguments.wall_s, 2, 2),
+        (arguments.wall_s, float("inf"), float("inf")),
+        (arguments.text, "", ""),
+        (arguments.table, None, {}),
+        (arguments.table, {"steps": 2}, {"steps": 2}),
+        (arguments.texts, "h000", ["h000"]),
+        (arguments.texts, ("h000", "h001"), ["h000", "h001"]),
+    ],
+)
+def test_what_will_do_comes_back(read: Callable[[str, Any], Any], value: Any, result: Any) -> None:
+    assert read("it", value) == result
+
+
+@pytest.mark.parametrize(
+    ("read", "value"),
+    [
+        *((arguments.instant, value) for value in (1.5, 5e5, True, "5us", None, -1, NEVER, float("nan"))),
+        *((arguments.wall_s, value) for value in ("5", True, None, -1, float("nan"))),
+        *((arguments.text, value) for value in (None, 3, b"h000")),
+        *((arguments.table, value) for value in (3, "steps", [("steps", 2)], {3: 4})),
+        *((arguments.texts, value) for value in (None, 3, b"h000", [3], ["h000", None])),
+    ],
+)
+def test_anything_else_is_named(read: Callable[[str, Any], Any], value: Any) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read("it", value)
+    assert str(caught.value).startswith("it: ")
+
+
+def test_an_instant_may_have_a_least() -> None:
+    with pytest.raises(ConfigError, match="at least 1"):
+        arguments.instant("over_ns", 0, least=1)
