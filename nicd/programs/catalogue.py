@@ -37,6 +37,8 @@ def check(program: Program) -> None:
 
 def part_of(program: Program, number: int) -> Part:
     """What rank `number` does in a program. Raises ConfigError as `check` does."""
+    if not program.name.isprintable():
+        raise ConfigError("program.name", f"{program.name!r} will not do", "one line of printable characters")
     where = f"program {program.name}"
     kind = PROGRAMS.get(program.kind)
     if kind is None:

@@ -75,6 +75,8 @@ def check(topology: Topology, fault: Fault, *, placed: bool = True) -> None:
     """
     if not 0 < len(fault.id) <= ID_CHARS_MAX or not fault.id.isprintable():
         raise ConfigError("fault.id", f"{shown(fault.id)} will not do", f"1 to {ID_CHARS_MAX} printable characters")
+    if not fault.title.isprintable():
+        raise ConfigError("fault.title", f"{shown(fault.title)} will not do", "one line of printable characters")
     if fault.kind not in KINDS:
         raise ConfigError(shown(fault.kind), "no such kind of fault", nearest_kind(fault.kind))
     if not fault.targets:

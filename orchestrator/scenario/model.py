@@ -22,6 +22,7 @@ from orchestrator.faults.kinds import KINDS, Target
 from orchestrator.scenario.process_kinds import PROCESSES
 from orchestrator.yamlfile.spelling import (
     BOUND_PATTERN,
+    LINE_PATTERN,
     PLAIN,
     Count,
     Length,
@@ -107,7 +108,7 @@ class Entry(Broken, kw_only=True, forbid_unknown_fields=True):
     """A fault of the timetable."""
 
     name: Name
-    title: Annotated[str, Meta(max_length=120)] = ""
+    title: Annotated[str, Meta(max_length=120, pattern=LINE_PATTERN)] = ""
     """What screens and reports call it; the kind of fault when it is left out."""
     at: Length = 0
     """From the begin of the run; with `when`, the condition is not tested before."""
@@ -166,7 +167,7 @@ class Expect(Struct, kw_only=True, forbid_unknown_fields=True):
     """One line of what must hold."""
 
     measure: Word
-    name: Annotated[str, Meta(min_length=1, max_length=120)] | None = None
+    name: Annotated[str, Meta(min_length=1, max_length=120, pattern=LINE_PATTERN)] | None = None
     of: Words | None = None
     during: Name | None = None
     """While the fault of this name is in force, or `faults` for any. Without `during`, `after`, `from`, `to`: all
@@ -246,7 +247,7 @@ class ScenarioFile(Struct, kw_only=True, forbid_unknown_fields=True):
     description: Annotated[str, Meta(max_length=10_000)] = ""
     system: Word | None = None
     """The bundle of settings beneath those of the fabric: a system that ships, by name, or the path of a file."""
-    seed: Annotated[str, Meta(min_length=1, max_length=128)] | int | None = None
+    seed: Annotated[str, Meta(min_length=1, max_length=128, pattern=LINE_PATTERN)] | int | None = None
     length: Length = LENGTH
     settle: Length = SETTLE
     look: Length = LOOK

@@ -29,6 +29,8 @@ RATE_PATTERN: Final = rf"^{_NUMBER}[kMGT]?(b/s|bit/s|bps)?$(?!\n)"
 SIZE_PATTERN: Final = rf"^{_NUMBER}(B|KiB|MiB|GiB)?$(?!\n)"
 BOUND_PATTERN: Final = rf"^{_NUMBER}(%|rtt|ns|us|ms|s|B|KiB|MiB|GiB)$(?!\n)"
 NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$(?!\n)"
+LINE_PATTERN: Final = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$(?!\n)"
+"""What screens and reports show in a line of theirs."""
 
 WANTED: Final = {
     LENGTH_PATTERN: "a length, as 20rtt, 5us or 1s",
@@ -36,6 +38,7 @@ WANTED: Final = {
     RATE_PATTERN: "a rate, as 25G",
     SIZE_PATTERN: "a size, as 64KiB",
     BOUND_PATTERN: "a share as 90%, a length as 20rtt or a size as 64KiB, as the measure has it",
+    LINE_PATTERN: "one line without control characters",
     NAME_PATTERN: "a name of letters, digits, - and _, at most 64",
 }
 """What each pattern asks for, in words."""

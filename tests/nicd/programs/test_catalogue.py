@@ -1,5 +1,6 @@
 """The kinds of programs: all of them run, and a mistake is named before anything begins."""
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -23,6 +24,11 @@ def test_peers_and_memory_agree_at_all_ranks(kind: str) -> None:
         for number, part in enumerate(parts):
             assert list(part.peers) == sorted(set(part.peers) - {number})
             assert all(number in parts[peer].peers for peer in part.peers)
+
+
+def test_a_name_is_one_line() -> None:
+    with pytest.raises(ConfigError, match=r"program.name: 'two\\nlines' will not do"):
+        check(dataclasses.replace(program("p2p", 2, None), name="two\nlines"))
 
 
 @pytest.mark.parametrize("kind", PROGRAMS)

@@ -38,6 +38,7 @@ UPLINK = f"{T0}~{T1}"
         (once("switch_reboot", T1, at_ns=1), "ends by itself"),
         (once("switch_crash", T1, at_ns=100, until_ns=200), "frames on their way need that long"),
         (once("link_dwn", UPLINK, at_ns=1), "no such kind of fault"),
+        (once("link_down", UPLINK, at_ns=1, title="two\nlines"), "fault.title: .*one line of printable"),
         (once("link_down", at_ns=1), "is about nothing"),
         (once("link_down", UPLINK, UPLINK, at_ns=1), "names a target twice"),
         (once("link_down", UPLINK, at_ns=9, until_ns=9), "bites from 9 to 9"),

@@ -73,6 +73,9 @@ def test_names_tell_what_and_differ() -> None:
     [
         ("measure: gootput, at_least: 1", "no measure is called 'gootput' (nearest is goodput)"),
         ("measure: goodput", "has no bound"),
+        ('measure: qp_errors, at_most: 0, name: "two\\nlines"', "name: 'two\\nlines' will not do"),
+        ("measure: retransmissions, at_most: -1", "is never at most -1 (no figure is below 0)"),
+        ("measure: completed, at_least: 101%", "is never at least 1.01 (a share is at most 1, as 90%)"),
         ("measure: goodput, at_least: 2us", "2us is no bound for this (it is a share, as 90% or 0.9)"),
         (
             "measure: step_time, at_most: 100000",

@@ -109,6 +109,8 @@ def test_a_ramp_and_a_flap() -> None:
         ("fault: rate_limit", "rate is missing"),
         ("fault: rate_limit, rate: 100G", "rate: 100000000000 is no limit"),
         ("fault: loss, toxicity: 0", "toxicity: 0 will not do"),
+        ('fault: loss, title: "two\\nlines"', "title: 'two\\nlines' will not do (wanted: one line without control"),
+        ('fault: loss, title: "\\e[31mred"', "title: '\\x1b[31mred' will not do"),
         ("fault: black_hole", "swallows nothing"),
         ("fault: delay, delay: 0", "holds nothing back (give delay)"),
         ("fault: black_hole, usid: p9-t0-0", "no such node"),
