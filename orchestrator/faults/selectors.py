@@ -96,11 +96,12 @@ def _of_words(target: Target, words: Sequence[str], others: Mapping[str, Any]) -
             raise ConfigError(word, "is a tier, and no name", f"tier={word}")
         if not equals:
             names.append(word)
-        elif key in ("mode", "direction", "tier"):
-            table[key] = value
-        else:
-            items: list[Any] = value.split(",")
-            table[key] = [int(item) if item.isdecimal() and len(item) < 6 else item for item in items]
+            continue
+        if key in table:
+            hint = "once" if key in _SINGLE else f"all in one, as {key}=A,B"
+            raise ConfigError(f"selector.{key}", f"{word}: {key} is given already", hint)
+        items = [int(item) if item.isdecimal() and len(item) < 10 else item for item in value.split(",")]
+        table[key] = items if key not in _SINGLE else items[0] if key == "value" and len(items) == 1 else value
     if names:
         key = _NAMED_BY.get(target, "nodes")
         found: list[Any] = names
@@ -110,6 +111,8 @@ def _of_words(target: Target, words: Sequence[str], others: Mapping[str, Any]) -
     return Selector.of_table(table)
 
 
+_SINGLE = ("mode", "value", "direction", "tier")
+"""Keys of one value."""
 _NAMED_BY: Mapping[Target, str] = {
     Target.LINK: "links",
     Target.NIC_PORT: "nic_ports",

@@ -110,10 +110,29 @@ def test_words_of_a_command_line() -> None:
         links=("p0-*",), plane=(0, 1), direction="up"
     )
     assert of_words("nic_port_down", ["h003:1"], mode="one") == Selector(nic_ports=("h003:1",), mode="one")
+    assert of_words("link_down", ["tier=t0-t1", "mode=fixed", "value=2"]) == Selector(
+        tier="t0-t1", mode="fixed", value=2
+    )
     assert of_words("plane_down", ["1"]) == Selector(plane=(1,))
     assert of_words("nic_crash", ["of=p0-t0-1", "tier=nic"]) == Selector(of=("p0-t0-1",), tier="nic")
     with pytest.raises(ConfigError, match="no such key"):
         of_words("link_down", ["colour=red"])
+
+
+@pytest.mark.parametrize(
+    ("words", "others", "said"),
+    [
+        (("plane=0", "plane=1"), {}, "selector.plane: plane=1: plane is given already (all in one, as plane=A,B)"),
+        (("of=h000", "of=h001"), {}, "all in one, as of=A,B"),
+        (("tier=t0-t1", "tier=nic-t0"), {}, "selector.tier: tier=nic-t0: tier is given already (once)"),
+        (("mode=one",), {"mode": "all"}, "mode is given already"),
+        (("tier=t0-t1", "mode=fixed", "value=two"), {}, "value"),
+    ],
+)
+def test_a_word_is_never_ignored_for_a_later_one(words: tuple[str, ...], others: dict[str, str], said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        of_words("link_down", words, **others)
+    assert said in str(caught.value)
 
 
 @pytest.mark.parametrize(("kind", "word"), [("link_down", "t0-t1"), ("switch_crash", "t1"), ("control_cut", "nic")])
