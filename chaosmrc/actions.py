@@ -10,6 +10,9 @@ from typing import Any
 
 from chaosmrc.session import session_of
 from mrcfabric.errors import ConfigError
+from mrcfabric.units import NEVER
+from orchestrator.fabric import arguments
+from orchestrator.fabric.finder import Narrowing
 from orchestrator.faults.fault import Fault
 
 __all__ = [
@@ -26,7 +29,7 @@ NS_PER_US = 1000
 
 def inject_fault(
     kind: str,
-    names: Sequence[str] = (),
+    names: str | Sequence[str] = (),
     selector: Mapping[str, Any] | None = None,
     figures: Mapping[str, Any] | None = None,
     lasting_us: float | None = None,
@@ -38,13 +41,16 @@ def inject_fault(
     `names`: names and globs of the fault's targets; `selector`: tier, plane, of, mode, value, direction.
     """
     session = session_of(configuration)
-    narrowed: Any = selector or {}
+    narrowed: Any = arguments.table("selector", selector)
+    strange = narrowed.keys() - Narrowing.__annotations__.keys()
+    if strange:
+        raise ConfigError("selector", f"has no {', '.join(sorted(strange))}", ", ".join(Narrowing.__annotations__))
     given: Any = {"figures": figures, "for_ns": ns_of("lasting_us", lasting_us), "title": title}
 
     async def inject() -> Fault:
         # Time stands still in this block, so the fault begins at the instant at which it was requested.
         async with session.fabric.held():
-            return await session.fabric.add_fault(kind, *names, **given, **narrowed)
+            return await session.fabric.add_fault(kind, arguments.texts("names", names), **given, **narrowed)
 
     return session.do(inject()).record()
 
@@ -100,7 +106,7 @@ def await_measure(
     measure: str,
     at_least: float | None = None,
     at_most: float | None = None,
-    of: Sequence[str] = (),
+    of: str | Sequence[str] = (),
     over_us: float | None = None,
     within_s: float = 60.0,
     configuration: Mapping[str, Any] | None = None,
@@ -108,7 +114,7 @@ def await_measure(
     """Wait until a measure lies within bounds; fails when `within_s` have passed. Returns the observed figure."""
     session = session_of(configuration)
     watch = session.watch()
-    given = {"of": tuple(of), "at_least": at_least, "at_most": at_most, "over_ns": ns_of("over_us", over_us)}
+    given = {"of": of, "at_least": at_least, "at_most": at_most, "over_ns": ns_of("over_us", over_us)}
     bounds: Any = {key: value for key, value in given.items() if value is not None}
     return session.do(watch.until(measure, within_s=within_s, **bounds)).record()
 
@@ -117,6 +123,8 @@ def ns_of(name: str, length_us: float | None) -> int | None:
     """Microseconds of fabric time as nanoseconds. Raises ConfigError for less than a nanosecond."""
     if length_us is None:
         return None
-    if not NS_PER_US * length_us >= 1:
+    if not isinstance(length_us, int | float) or isinstance(length_us, bool):
+        raise ConfigError(name, f"{length_us!r} is no length of time", "microseconds of fabric time")
+    if not 1 <= NS_PER_US * length_us < NEVER:
         raise ConfigError(name, f"{length_us:g} us is no length of time", "above 0")
     return round(length_us * NS_PER_US)

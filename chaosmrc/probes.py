@@ -25,7 +25,7 @@ __all__ = [
 
 def measure(
     measure: str,
-    of: Sequence[str] = (),
+    of: str | Sequence[str] = (),
     over_us: float | None = None,
     relative_to: str | None = None,
     reduce: str | None = None,
@@ -35,7 +35,7 @@ def measure(
     session = session_of(configuration)
     watch = session.watch()
     session.do(watch.look())
-    given = {"of": tuple(of), "relative_to": relative_to, "reduce": reduce, "over_ns": ns_of("over_us", over_us)}
+    given = {"of": of, "relative_to": relative_to, "reduce": reduce, "over_ns": ns_of("over_us", over_us)}
     bounds: Any = {key: value for key, value in given.items() if value is not None}
     return watch.figure(measure, **bounds)
 

@@ -35,6 +35,26 @@ async def test_faults_come_and_go(served: Fabric, configuration: dict[str, Any])
             await beside(actions.inject_fault, "link_down", ["h*"], lasting_us=wrong, configuration=configuration)
 
 
+async def test_a_name_stands_alone_and_words_of_another_type_are_named(
+    served: Fabric, configuration: dict[str, Any]
+) -> None:
+    given = {"lasting_us": 50, "configuration": configuration}
+    assert (await beside(actions.inject_fault, "link_down", "h000~p0-t0-0", **given))["targets"] == ["h000~p0-t0-0"]
+    for wrong, said in (
+        ({"names": 3}, "names: 3 is no text"),
+        ({"selector": "tier=t0-t1"}, "selector: 'tier=t0-t1' is no table"),
+        ({"selector": {"tier": "t0-t1", "title": "x"}}, "selector: has no title"),
+        ({"figures": "1%"}, "figures: '1%' is no table"),
+        ({"lasting_us": "50"}, "lasting_us: '50' is no length of time"),
+        ({"lasting_us": float("inf")}, "lasting_us: inf us is no length of time"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            await beside(actions.inject_fault, "loss", **(given | wrong))
+    assert await beside(probes.measure, "data_packets", of="h000", configuration=configuration) is not None
+    with pytest.raises(ConfigError, match="at_least: '90%' is no bound"):
+        await beside(actions.await_measure, "goodput", at_least="90%", configuration=configuration)
+
+
 async def test_work_is_started_and_waited_for(served: Fabric, configuration: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=r"'sums' is no workload of this experiment \(start_workload starts one\)"):
         await beside(actions.await_workload, "sums", DEADLINE_S, configuration)
