@@ -23,7 +23,7 @@ class Fabric(Scripting, LaunchedFabric):
 
     @staticmethod
     def attach(
-        name: str | None = None, run_dir: Path | None = None, owner: str | None = None
+        name: str | None = None, run_dir: str | Path | None = None, owner: str | None = None
     ) -> AbstractAsyncContextManager[AttachedFabric]:
         """Attach to a fabric that already runs: by name, by folder, or the only one below `out/`. Same methods.
 

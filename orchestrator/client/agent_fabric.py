@@ -64,13 +64,14 @@ class AgentFabric(Verbs):
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, name: str | None = None, run_dir: Path | None = None, owner: str | None = None
+        cls, name: str | None = None, run_dir: str | Path | None = None, owner: str | None = None
     ) -> AsyncIterator[Self]:
         """Find the fabric by name, by folder, or as the only one below `out/`, and hold a lease on it as `owner`.
 
         Raises ConfigError when there is no fabric, RefusedError when the agent refuses the lease.
         """
-        client = find(name, run_dir)
+        named = None if name is None else arguments.text("name", name)
+        client = find(named, arguments.folder("run_dir", run_dir))
         owner = f"script-{os.getpid()}-{next(_NUMBERS)}" if owner is None else owner
         endpoint = str(client.state["agent_socket"])
         connector = aiohttp.UnixConnector(endpoint, limit=0)

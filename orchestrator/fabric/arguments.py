@@ -5,10 +5,13 @@ agent as JSON is read by `orchestrator.client.bodies`.
 """
 
 import math
+from pathlib import Path
 from typing import Any
 
 from mrcfabric.errors import ConfigError
+from mrcfabric.topology import Topology
 from mrcfabric.units import NEVER, Instant
+from orchestrator.hosts.placement.layout import PACK_HINT, PACKS
 
 
 def instant(name: str, value: Any, least: int = 0) -> Instant:
@@ -38,6 +41,25 @@ def table(name: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
         raise ConfigError(name, f"{value!r} is no table", 'as {"steps": 10}')
     return dict(value)
+
+
+def folder(name: str, value: Any) -> Path | None:
+    """A folder by its path, which may be a text."""
+    if value is not None and not isinstance(value, str | Path):
+        raise ConfigError(name, f"{value!r} is no path")
+    return None if value is None else Path(value)
+
+
+def check_launch(topology: Any, system: Any, pack: Any, limit_ns: Any) -> None:
+    """Raises ConfigError for what `Fabric.launch` cannot start."""
+    if not isinstance(topology, Topology):
+        raise ConfigError("topology", f"{topology!r} is none", "as mrcfabric.topology_file.load reads one from a file")
+    if system is not None:
+        text("system", system)
+    if pack not in PACKS:
+        raise ConfigError("pack", f"{pack!r} is no such packing", PACK_HINT)
+    if limit_ns is not None:
+        instant("limit_ns", limit_ns)
 
 
 def texts(name: str, value: Any) -> list[str]:

@@ -25,8 +25,7 @@ from mrcfabric.topology import Topology
 from mrcfabric.topology_file import with_system
 from mrcfabric.units import NEVER, Instant
 from nicd.programs.program import UNKNOWN, Program
-from orchestrator.fabric import readings, stalls
-from orchestrator.fabric.arguments import instant
+from orchestrator.fabric import arguments, readings, stalls
 from orchestrator.fabric.daemons import SCRAPE_WALL_S, Daemons
 from orchestrator.fabric.fault_injector import FaultInjector
 from orchestrator.fabric.journal import Journal
@@ -123,7 +122,7 @@ class LaunchedFabric(Counted):
     async def launch(
         cls,
         topology: Topology,
-        run_dir: Path | None = None,
+        run_dir: str | Path | None = None,
         *,
         system: str | None = None,
         pack: Pack = "none",
@@ -141,12 +140,13 @@ class LaunchedFabric(Counted):
         this one). Daemons serve metrics at `http_host`. Raises ConfigError (folder in use, ports in use, a daemon
         refuses its configuration) or ProcessFailedError; then no process is left running.
         """
+        arguments.check_launch(topology, system, pack, limit_ns)
         topology = topology if system is None else with_system(topology, system)
         sites = Sites() if cluster is None else cluster.sites
         check_size(topology, sites)
         doctor.require(topology, pack, sites)
         plan.check(topology)
-        folder = RunFolder.claim(default_path(topology.name) if run_dir is None else run_dir)
+        folder = RunFolder.claim(arguments.folder("run_dir", run_dir) or default_path(topology.name))
         folder.transient = True
         try:
             limit = NEVER if limit_ns is None else limit_ns
@@ -326,7 +326,7 @@ class LaunchedFabric(Counted):
         """
         if self.limit_owner not in (None, owner):
             raise RefusedError(f"fabric time is in the hands of {self.limit_owner or 'somebody else'}")
-        bound_ns = self.time.limit(None if at_ns is None else instant("at_ns", at_ns))
+        bound_ns = self.time.limit(None if at_ns is None else arguments.instant("at_ns", at_ns))
         self.limit_owner = None if at_ns is None else owner
         return None if at_ns is None else bound_ns
 

@@ -1,13 +1,16 @@
 """What a script gives to a fabric: values that will do come back, all others are named in one line."""
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.units import NEVER
-from orchestrator.fabric import arguments
+from orchestrator.fabric import Fabric, arguments
+from tests.orchestrator.running import SMALL
 
 
 @pytest.mark.parametrize(
@@ -20,6 +23,8 @@ from orchestrator.fabric import arguments
         (arguments.text, "", ""),
         (arguments.table, None, {}),
         (arguments.table, {"steps": 2}, {"steps": 2}),
+        (arguments.folder, None, None),
+        (arguments.folder, "out/x", Path("out/x")),
         (arguments.texts, "h000", ["h000"]),
         (arguments.texts, ("h000", "h001"), ["h000", "h001"]),
     ],
@@ -35,6 +40,7 @@ def test_what_will_do_comes_back(read: Callable[[str, Any], Any], value: Any, re
         *((arguments.wall_s, value) for value in ("5", True, None, -1, float("nan"))),
         *((arguments.text, value) for value in (None, 3, b"h000")),
         *((arguments.table, value) for value in (3, "steps", [("steps", 2)], {3: 4})),
+        *((arguments.folder, value) for value in (3, b"out", ["out"])),
         *((arguments.texts, value) for value in (None, 3, b"h000", [3], ["h000", None])),
     ],
 )
@@ -47,3 +53,21 @@ def test_anything_else_is_named(read: Callable[[str, Any], Any], value: Any) -> 
 def test_an_instant_may_have_a_least() -> None:
     with pytest.raises(ConfigError, match="at least 1"):
         arguments.instant("over_ns", 0, least=1)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"topology": "small.yaml"}, "topology: 'small.yaml' is none"),
+        ({"pack": "box"}, "pack: 'box' is no such packing"),
+        ({"system": 3}, "system: 3 is no text"),
+        ({"limit_ns": 1e3}, "limit_ns: 1000.0 will not do"),
+        ({"limit_ns": -1}, "limit_ns: -1 will not do"),
+    ],
+)
+async def test_a_launch_of_something_else_starts_nothing(tmp_path: Path, wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        async with Fabric.launch(**({"topology": SMALL, "run_dir": str(tmp_path / "run")} | wrong)):
+            raise AssertionError("it was launched")
+    assert str(caught.value).startswith(said)
+    assert os.listdir(tmp_path) == []
