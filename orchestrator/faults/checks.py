@@ -58,6 +58,11 @@ _BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
 }
 
 
+def percent_least(figure: str) -> float:
+    """The least that a figure in parts per million may be, in percent."""
+    return _BOUNDS[figure][0] * 100 / PPM
+
+
 def absence_ns_min(topology: Topology) -> int:
     """How long a node that returns must have been away at least, in ns: else frames meant for its return are lost."""
     return 2 * topology.link_delay_ns_max + packet_ns(topology) + 1

@@ -18,7 +18,7 @@ from mrcfabric.units import Instant
 from mrcfabric.wire.layout import PSN_MASK
 from nicd.programs.catalogue import part_of
 from nicd.programs.program import Program
-from orchestrator.faults.checks import check
+from orchestrator.faults.checks import check, percent_least
 from orchestrator.faults.fault import Fault, Figure, Window
 from orchestrator.faults.host_map import ONE_HOST, HostMap
 from orchestrator.faults.kinds import ABOUT_HOSTS, KINDS, Target
@@ -343,6 +343,6 @@ def checked(site: Site, spot: Spot, fault: Fault) -> None:
         kind, _, figure = error.where.partition(".")
         what, hint = map(as_written, (error.what, error.hint))
         if kind == fault.kind and figure in KINDS[kind].figures:
-            hint = "above nothing, at most 100%" if figure.endswith("_ppm") else hint
+            hint = f"{percent_least(figure):g}% to 100%" if figure.endswith("_ppm") else hint
             raise (spot / spelled(figure)).wrong(what, hint) from None
         raise spot.wrong(f"{error.where}: {what}", hint) from None

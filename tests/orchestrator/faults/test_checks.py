@@ -2,12 +2,12 @@
 
 import pytest
 
-from mrcfabric.brake import Brake
+from mrcfabric.brake import SHARE_PPM_MIN, Brake
 from mrcfabric.control_cut import ControlCuts
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.rng import PPM
 from mrcfabric.topology import Topology
-from orchestrator.faults.checks import PULSES_MAX, WINDOWS_MAX, check, figures_of, ways
+from orchestrator.faults.checks import PULSES_MAX, WINDOWS_MAX, check, figures_of, percent_least, ways
 from orchestrator.faults.fault import Fault, Window, once
 from orchestrator.faults.kinds import KINDS
 
@@ -79,6 +79,11 @@ def test_windows_are_in_order_and_not_too_many() -> None:
     big = Fault("f", "flap", (*targets, *(f"{T0}~h00{n}" for n in (0, 1))), windows(*many[:-1]).windows)
     assert len(big.targets) * WINDOWS_MAX <= PULSES_MAX
     check(TOPOLOGY, big)
+
+
+def test_the_least_share_of_a_figure() -> None:
+    assert percent_least("share_ppm") == 0.0001
+    assert percent_least("cpu_ppm") == SHARE_PPM_MIN * 100 / 1_000_000
 
 
 def test_every_window_of_a_ramp_is_checked() -> None:
