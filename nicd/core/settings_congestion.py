@@ -51,6 +51,10 @@ class CongestionKnobs:
     sender's port and before the SACK on its way. Half a product is less than that where a product is a few packets, at
     25 Gb/s and 1 us per link ten: one plane alone then reaches 0.91 of its rate instead of 0.98, at 10 Gb/s 0.80. Two
     to three packets do not reach it, five and more make queues. 0: 1.5 products at any rate, as published."""
+    cwnd_full_ppt: int = 1500
+    """The largest window of one that stays full, in thousandths of the largest one by default: where links are slow or
+    lose packets, or some paths of a plane are slow, 1.5 products do not fill it. A plane at a quarter of 50 Gb/s, with
+    as many links as its NICs need, has 0.93 instead of 0.83. 2000 gains no more. 1000: no larger, as published."""
     cwnd_bytes_min: int = 0
     """Smallest window of NSCC. Default 1/32 MTU, one packet in 32 round trips: a receiver with more senders than
     packets fit into a round trip leaves less than a packet to each. Never above the MTU, the published floor."""
@@ -167,7 +171,7 @@ LEAST: Final[dict[str, int]] = dict.fromkeys(
         "port_queue_bytes_max",
     ),
     0,
-)
+) | {"cwnd_full_ppt": 1000}
 """Smallest value where it is not 1."""
 MOST: Final[dict[str, int]] = {
     "gamma_ppt": 1000,
@@ -176,6 +180,7 @@ MOST: Final[dict[str, int]] = {
     "fi_scale_ppt": 100_000,
     "delay_avg_samples": 100_000,
     "crowded_packets": 1024,
+    "cwnd_full_ppt": 100_000,
     "late_row": 1024,
     "cwnd_spare_packets": 1024,
     "cwnd_paced_packets": 1024,

@@ -24,7 +24,7 @@ FOLDERS: Final[dict[str, str]] = {
         ports qp_state queue_pair scheduler stamps stats timers transport transports widths
         """,
     "nicd/core/congestion": """
-        guessed_lengths lateness nscc nscc_constants open_window paced_growth plane_lengths plane_windows
+        growth_bound guessed_lengths lateness nscc nscc_constants open_window paced_growth plane_lengths plane_windows
         probed_lengths ways_back window
         """,
     "nicd/core/mrc": """

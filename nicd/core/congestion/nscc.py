@@ -1,6 +1,6 @@
 """NSCC, the network-signalled congestion control of UEC, as MRC uses it: a window per context, clocked by SACKs.
 
-Owns how the window moves. `nscc_constants` computes the constants, the in-flight tables count what is in flight, and
+Owns how the window moves. `nscc_constants` has the constants, `growth_bound` bounds it, the in-flight tables count, and
 the EV profile chooses the path of a packet. A mark with little delay concerns only the path, so it moves no window. The
 same holds for a packet that is lost without a trim, where switches trim and paths can fail: the other paths have lost
 no room.
@@ -29,6 +29,7 @@ A window may be smaller than a packet (`cwnd_bytes_min`): a packet then leaves e
 from typing import Final
 
 from mrcfabric.units import Instant
+from nicd.core.congestion.growth_bound import GrowthBound
 from nicd.core.congestion.lateness import Lateness
 from nicd.core.congestion.nscc_constants import THOUSAND, NsccConstants
 from nicd.core.congestion.window import RESTORE, CongestionWindow, WindowSetup
@@ -47,8 +48,8 @@ class Nscc(CongestionWindow):
     """The window of one context."""
 
     __slots__ = (
-        "_adjusted_ns", "_alpha_bytes", "_average", "_avg_samples", "_base_ns", "_before_late", "_cuts",
-        "_decreased_ns", "_delay_ns", "_delays", "_delivered", "_eta_ns", "_extra_ns", "_fast", "_fast_bytes",
+        "_adjusted_ns", "_alpha_bytes", "_average", "_avg_samples", "_base_ns", "_before_late", "_bound",
+        "_cuts", "_decreased_ns", "_delay_ns", "_delays", "_delivered", "_eta_ns", "_extra_ns", "_fast", "_fast_bytes",
         "_floor", "_gamma_ppt", "_ignore_bytes", "_inc", "_late", "_limits", "_loss_cuts", "_md_ppt", "_mtu",
         "_penalised", "_qa", "_qa_bytes", "_qa_end_ns", "_qa_measured", "_qa_period_ns", "_qa_trigger",
         "_reference_ns", "_round_ns", "_saved", "_scaled_ns", "_setup", "_since_bytes", "_span_bytes", "_uneven_ns",
@@ -61,15 +62,13 @@ class Nscc(CongestionWindow):
         self._limits = NsccConstants(setup)
         self._mtu = knobs.mtu_bytes
         self._floor = min(knobs.cwnd_bytes_min or max(1, knobs.mtu_bytes // 32), knobs.mtu_bytes)
-        self._gamma_ppt = knobs.gamma_ppt
-        self._md_ppt = knobs.max_md_jump_ppt
+        self._gamma_ppt, self._md_ppt = knobs.gamma_ppt, knobs.max_md_jump_ppt
         self._avg_samples = knobs.delay_avg_samples
-        self._qa = not knobs.disable_qa
+        self._qa, self._qa_measured = not knobs.disable_qa, knobs.qa_measured
         # Who leaves a path after a loss has answered it. Who stays, or cannot tell it from a full queue, cuts.
         self._loss_cuts = knobs.loss_is_congestion or not (knobs.trim_nack and setup.leaves)
-        self._late = Lateness(knobs)
-        self._cuts = setup.stats.cwnd_cuts
-        self._delays = setup.stats.queue_delay
+        self._late, self._bound = Lateness(knobs), GrowthBound(knobs)
+        self._cuts, self._delays = setup.stats.cwnd_cuts, setup.stats.queue_delay
         self._before_late = 0
         """The window before late packets without a mark reduced it, as long as nothing else did; 0: none did."""
         self._extra_ns = 0
@@ -97,7 +96,6 @@ class Nscc(CongestionWindow):
         """Bytes acknowledged in a row at about no delay."""
         self._delivered = 0
         """Bytes that arrived in the span over which quick adapt looks back."""
-        self._qa_measured = knobs.qa_measured
         self._qa_end_ns: Instant = -1
         """When that span ends; -1: none has begun."""
         self._qa_trigger = False
@@ -121,6 +119,7 @@ class Nscc(CongestionWindow):
         target = self._limits.target_ns
         self._delivered += acked_bytes
         self._since_bytes += acked_bytes
+        self.cwnd_bytes = self._bound.kept(now, self.inflight_bytes + acked_bytes, self.cwnd_bytes)
         if rtt_ns is None:
             delay = self._average >> _FINE
         else:
@@ -158,7 +157,7 @@ class Nscc(CongestionWindow):
         """Not marked: add a proportional, fair or fast increase, and apply the sum when it is time."""
         limits = self._limits
         if delay < limits.fast_ns:
-            self._at_no_delay(acked_bytes, delay)
+            self._at_no_delay(now, acked_bytes, delay)
         else:
             self._end_fast_increase()
             target = self._target()
@@ -169,7 +168,7 @@ class Nscc(CongestionWindow):
         if self._since_bytes >= limits.adjust_bytes or now - self._adjusted_ns >= limits.adjust_ns:
             self._adjust(now)
 
-    def _at_no_delay(self, acked_bytes: int, delay: int) -> None:
+    def _at_no_delay(self, now: Instant, acked_bytes: int, delay: int) -> None:
         """Fast increase, once a whole window was acknowledged without delay; it replaces the proportional one."""
         self._fast_bytes += acked_bytes
         if self._fast_bytes > self.cwnd_bytes:
@@ -177,7 +176,7 @@ class Nscc(CongestionWindow):
         limits = self._limits
         if self._fast:
             grown = self.cwnd_bytes + acked_bytes * limits.fi_scale_ppt // THOUSAND
-            self.cwnd_bytes = min(grown, self.cwnd_bytes_max)
+            self.cwnd_bytes = self._bound.grown(now, self.cwnd_bytes, grown)
         else:
             self._inc += self._alpha_bytes * acked_bytes * (limits.target_ns - delay) // limits.target_ns
 
@@ -197,7 +196,7 @@ class Nscc(CongestionWindow):
         if now - self._eta_ns >= limits.adjust_ns:
             grown += limits.eta_bytes
             self._eta_ns = now
-        self.cwnd_bytes = min(grown, self.cwnd_bytes_max)
+        self.cwnd_bytes = self._bound.grown(now, self.cwnd_bytes, grown)
         self._inc = 0
         self._since_bytes = 0
         self._adjusted_ns = now
@@ -319,7 +318,7 @@ class Nscc(CongestionWindow):
             return
         self._penalised = False
         if penalty & RESTORE and self._saved:
-            self.cwnd_bytes = min(max(self.cwnd_bytes, self._saved), self.cwnd_bytes_max)
+            self.cwnd_bytes = min(max(self.cwnd_bytes, self._saved), self._bound.most_bytes)
             self._saved = 0
             self.restores += 1
 
@@ -348,7 +347,7 @@ class Nscc(CongestionWindow):
         if longer_ns >= _NEW_RTTS * self._base_ns:
             scaled = max(scaled, self._setup.bdp_bytes(self._reference_ns))
         grows = max(0, scaled - self.cwnd_bytes)
-        self.cwnd_bytes = max(min(self.cwnd_bytes, scaled, self.cwnd_bytes_max), self._floor)
+        self.cwnd_bytes = max(min(self.cwnd_bytes, scaled, self._bound.most_bytes), self._floor)
         return grows
 
     def on_uneven(self, mean_ns: int) -> int:
@@ -362,11 +361,11 @@ class Nscc(CongestionWindow):
             grows = self.cwnd_bytes * (mean_ns - before_ns) // (base_ns + before_ns)
             if mean_ns - before_ns >= _NEW_RTTS * base_ns:
                 grows = max(grows, self._setup.bdp_bytes(base_ns + mean_ns) - self.cwnd_bytes)
-        self.cwnd_bytes = min(self.cwnd_bytes, self.cwnd_bytes_max)
+        self.cwnd_bytes = min(self.cwnd_bytes, self._bound.most_bytes)
         return grows
 
     def grow(self, size: int) -> None:
-        self.cwnd_bytes = min(self.cwnd_bytes + size, self.cwnd_bytes_max)
+        self.cwnd_bytes = min(self.cwnd_bytes + size, self._bound.most_bytes)
         self._qa_end_ns = -1  # the span under way counts what arrives of the smaller window
 
     def _measure(self, base_ns: int) -> None:
@@ -379,6 +378,7 @@ class Nscc(CongestionWindow):
         self._round_ns = round_ns = base_ns + self._uneven_ns
         most = setup.share(knobs.max_cwnd_bytes) or self._limits.most_of(setup, round_ns, setup.most_bytes)
         self.cwnd_bytes_max: int = max(most, self._mtu)
+        self._bound.measured(self.cwnd_bytes_max, round_ns)
         # A round trip on longer paths adds as much more. Not on slightly longer ones: a queue may make them seem so.
         grown_ns = round_ns if 2 * (round_ns - self._base_ns) >= self._base_ns else self._base_ns
         self._alpha_bytes = self._limits.alpha_bytes * grown_ns // self._base_ns

@@ -19,7 +19,12 @@ MOST = 225_000
 
 
 def window(cwnd: int = 100_000, inflight: int = 80_000, leaves: bool = True, **knobs: Any) -> Nscc:
-    published: dict[str, Any] = {"late_is_congestion": False, "late_row": 1, "cwnd_bytes_min": MTU}
+    published: dict[str, Any] = {
+        "late_is_congestion": False,
+        "late_row": 1,
+        "cwnd_bytes_min": MTU,
+        "cwnd_full_ppt": 1000,
+    }
     settings = NicSettings(base_rtt_ns=BASE, cwnd_bytes=cwnd, **(published | knobs))
     made = Nscc(WindowSetup(settings, 100_000_000_000, NicStats(), leaves=leaves))
     made.inflight_bytes = inflight

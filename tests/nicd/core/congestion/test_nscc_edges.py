@@ -28,6 +28,7 @@ EDGES = {
     "cwnd_spare_packets": (0, 1, 1024),
     "crowded_packets": (0, 1, 1024),
     "late_row": (1, 4, 1024),
+    "cwnd_full_ppt": (1000, 1500, 100_000),
     "cwnd_bytes_min": (0, 1, MTU, 1 << 40),
     "late_delay_ns_max": (0, 1, 1 << 40),
 }
@@ -49,7 +50,8 @@ def test_knobs_at_their_edges_keep_the_window_within_its_bounds(
             made.on_base_rtt(now, delay)
         else:
             made.on_sack(now, acked, what == "mark", delay, penalty if what == "penalty" else 0)
-        assert min(knobs["cwnd_bytes_min"] or MTU // 32, MTU) <= made.cwnd_bytes <= made.cwnd_bytes_max
+        most = made.cwnd_bytes_max * (1_000 if knobs["max_cwnd_bytes"] else knobs["cwnd_full_ppt"]) // 1_000
+        assert min(knobs["cwnd_bytes_min"] or MTU // 32, MTU) <= made.cwnd_bytes <= most
 
 
 def test_a_target_below_about_no_delay_does_not_turn_increases_into_decreases() -> None:
