@@ -40,7 +40,8 @@ CONGESTION = (
         "Counts without what that plane is known to be longer, and where its acknowledgements come late "
         "all the same it tells the window nothing. An acknowledgement waits for the packet on the wire, at a quarter "
         "of the rate as long as for four at each hop; the plane of the packet has no queue "
-        "(`nicd/core/congestion/ways_back.py`). Our own acknowledgements leave such a plane out, too.",
+        "(`nicd/core/congestion/ways_back.py`). Our own acknowledgements leave such a plane out, too, and within a plane "
+        "the paths that own data found longer, or that get fewer than 3/4 of their turns.",
         _of(NIC, "base_rtt_compared", "reverse_lag_ns"),
     ),
     Choice(
@@ -113,7 +114,8 @@ CONGESTION = (
         "increase is as much greater as the round trip is longer. At three base RTTs more than was known the window "
         "begins anew, with a product: no queue is so long. It is reduced once in a base RTT and the mean of these "
         "lengths, as published once in a base RTT: what left before tells nothing new. What endpoint EV probes in the "
-        "control class do not confirm is a queue, marked or not (`nicd/core/mrc/path_lengths.py`).",
+        "control class do not confirm is a queue, marked or not (`nicd/core/mrc/path_lengths.py`). A path that is marked "
+        "counts as longer where they say 7/8 of what data do.",
         _of(NIC, "path_shares", "path_late_ns", "length_probe_gap_ns"),
     ),
     Choice(
@@ -124,6 +126,15 @@ CONGESTION = (
         "others wait in the sender's port, for their SACK, and before a SACK on its way. The first window is as "
         "published.",
         _of(NIC, "cwnd_spare_packets"),
+    ),
+    Choice(
+        "The largest window of one that stays full",
+        DEVIATION,
+        "Half as much again as the largest one else, which does not fill a plane whose links are slow, that loses "
+        "packets, or whose slow paths hold what others could send. A window grows beyond it only while it is full, and "
+        "falls back after four round trips in which it was not: others find no larger queue of a flow that was alone "
+        "when they come. The first window is as published.",
+        _of(NIC, "cwnd_full_ppt"),
     ),
     Choice(
         "The window's floor",

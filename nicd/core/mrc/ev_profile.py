@@ -119,10 +119,10 @@ class EvProfile:
         rng.shuffle(self._plane_order)
         self._plane_scan = 0
 
-    def is_longer(self, index: int) -> bool:
-        """Whether the path of this EV is known to be longer than another one of its plane."""
+    def is_late(self, index: int) -> bool:
+        """Whether packets on the path of this EV are known to take longer than on another one of its plane."""
         shares = self.decks[self.plane[index]].shares
-        return shares is not None and shares.is_longer(self.path[index])
+        return shares is not None and shares.is_late(self.path[index])
 
     def pick_plane(self, mask: int) -> int:
         """The next plane of the scan among the bits of `mask`, which must not be zero."""

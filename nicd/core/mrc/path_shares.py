@@ -29,7 +29,9 @@ the middle of the bounds counts, if many packets have come and it is far from th
 
 Data cannot tell length from a queue that is too short for marks, and at a tenth of the rate five packets take longer
 than a round trip. So what seems longer is probed (`nicd.core.mrc.path_lengths`), and no longer than the probes say.
-What it is late beyond that is a queue, and the path gets fewer of its turns without any mark.
+What it is late beyond that is a queue, and the path gets fewer of its turns without any mark. What is marked
+has a queue, and seems longer than it is: it counts as longer only where a probe says nearly as much as data do. On a
+slow link a packet takes longer without any queue, too, but the queue is most of what it is late there.
 """
 
 from collections.abc import Callable
@@ -60,6 +62,10 @@ _LONGER_HALVES: Final = 3
 be a queue that one path happened to meet short."""
 _CLOSE_PARTS: Final = 2
 """Where many packets have come, it is longer by more than one margin in so many: all of them will not have met it."""
+_LENGTH_PARTS: Final = 8
+"""Beside a queue a path is longer only if probes say so of all but one part in so many of what it is late."""
+_LATE_SHARE: Final = WHOLE * 3 // 4
+"""A path that gets fewer of its turns has a slow link. Less than this may be a queue that comes and goes."""
 _SPAN_MARGINS: Final = 16
 """The shortest round trips of paths are compared once in so many margins: queues come and go in that time."""
 
@@ -162,9 +168,9 @@ class PathShares:
         late_ns = rtt_ns - (self._known_ns if path in self.thinned else self._margin_ns * _LATE_MARGINS)
         return None if late_ns > self._least_ns and self._is_quicker(now, late_ns) else rtt_ns
 
-    def is_longer(self, path: int) -> bool:
-        """Whether it is known to be longer than the shortest path."""
-        return path in self._own_ns
+    def is_late(self, path: int) -> bool:
+        """Whether packets on it are known to take longer than on another path, without a queue or because of it."""
+        return path in self._own_ns or self.thinned.get(path, WHOLE) < _LATE_SHARE
 
     def _give_back(self, path: int) -> None:
         """A path gets a part of its turns back."""
@@ -205,9 +211,8 @@ class PathShares:
                 if likely_ns > least_ns:
                     own_ns = max(own_ns, likely_ns)
                 least_ns = self._close_ns
-            # What is marked has a queue, and seems longer than it is.
             if path in self._marked or path in self.thinned:
-                own_ns = min(own_ns, self._own_ns.get(path, 0))
+                own_ns = self._beside_queue(now, path, used.get(path), own_ns)
             if own_ns > least_ns and path in used and self.probed_ns is not None:
                 probed_ns = self.probed_ns(now, used[path], own_ns)
                 if probed_ns != NEVER:
@@ -221,6 +226,15 @@ class PathShares:
         if mean_ns != self._mean_ns:
             self._mean_ns = mean_ns
             self.on_uneven(now, mean_ns, max(own.values(), default=0))
+
+    def _beside_queue(self, now: Instant, path: int, card: int | None, seems_ns: int) -> int:
+        """By how much a path with a queue is longer than others, of the `seems_ns` that data say; `card`: its EV."""
+        known_ns = min(seems_ns, self._own_ns.get(path, 0))
+        if known_ns == seems_ns or seems_ns <= self._longer_ns or card is None or self.probed_ns is None:
+            return known_ns
+        probed_ns = self.probed_ns(now, card, seems_ns)
+        is_length = probed_ns != NEVER and probed_ns * _LENGTH_PARTS >= seems_ns * (_LENGTH_PARTS - 1)
+        return seems_ns if is_length else known_ns
 
     def trimmed(self, now: Instant, card: int, sent_ns: Instant) -> None:
         """A packet on this EV, which left at `sent_ns`, was trimmed inside the fabric."""

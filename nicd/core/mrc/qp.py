@@ -220,8 +220,8 @@ class Link(QpLink):
             profile.feedback(now, index, EvTrigger.ECN)
         elif m == M_ALWAYS_SKIP:
             profile.feedback(now, index, EvTrigger.ALWAYS_SKIP)
-        elif not profile.is_longer(index):
-            # On a longer path acknowledgements would come late: they would seem to tell of a queue.
+        elif not profile.is_late(index):
+            # On a longer or slower path acknowledgements would come late: they would seem to tell of a queue.
             self._confirm(now, profile.plane[index], profile.path[index], entropy, profile.outer[index])
         return True
 

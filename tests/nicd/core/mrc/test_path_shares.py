@@ -281,7 +281,7 @@ class TestLongerPaths:
         assert self.told == [(2 * MARGIN // 4, 2 * MARGIN)]
         assert shares.heard(self.SPAN + 2, 4, FREE + 2 * MARGIN + 77, True) == FREE + 77
         assert shares.heard(self.SPAN + 3, 5, FREE + 77, False) == FREE + 77
-        assert [path for path in range(4) if shares.is_longer(path)] == [0]
+        assert [path for path in range(4) if shares.is_late(path)] == [0]
 
     def test_a_small_difference_is_none(self) -> None:
         shares = self.shares(MARGIN * 3 // 2)

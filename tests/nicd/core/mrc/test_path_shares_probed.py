@@ -19,7 +19,8 @@ LATE = FREE + 4 * MARGIN
 class Probed:
     """Path 0 has been late for two spans, and probes say that it is longer by `longer_ns`; None: nobody is asked."""
 
-    def __init__(self, longer_ns: int | None) -> None:
+    def __init__(self, longer_ns: int | None, marked: bool = False) -> None:
+        """`marked`: so were its packets, which others passed."""
         records = PathRecords([0] * len(PATHS), PATHS, BASE)
         self.shares = shares = PathShares(PATHS, MARGIN, records, list(range(len(PATHS))))
         self.asked: list[tuple[int, int]] = []
@@ -27,13 +28,17 @@ class Probed:
         shares.on_uneven = lambda now, *told: self.told.append(told)
         if longer_ns is not None:
             shares.probed_ns = lambda now, card, seems_ns: self.ask(card, seems_ns, longer_ns)
+        self.hear(0, marked)
         for card in range(4):
             for _ in range(SEEN_LEAST):
                 records.measured(0, card, FREE if card else LATE)
                 records.freed(0, card, -FREE if card else -LATE)
-        for now in (0, SPAN):
-            for card in range(4):
-                shares.heard(now + card, card, FREE if card else LATE, False)
+        self.hear(SPAN, marked)
+
+    def hear(self, now: int, marked: bool) -> None:
+        """One packet of each path."""
+        for card in range(4):
+            self.shares.heard(now + card, card, FREE if card else LATE, marked and not card)
 
     def ask(self, card: int, seems_ns: int, longer_ns: int) -> int:
         self.asked.append((PATHS[card], seems_ns))
@@ -79,6 +84,31 @@ def test_of_a_longer_path_only_the_rest_is_a_queue() -> None:
     assert path.told == [(2 * MARGIN // 4, 2 * MARGIN)]
     path.late()
     assert path.shares.thinned == {0: 1024 * (FREE + MARGIN) // (LATE - 2 * MARGIN)}
+
+
+@pytest.mark.parametrize(
+    ("longer_ns", "own_ns"), [(4 * MARGIN, 4 * MARGIN), (4 * MARGIN * 7 // 8, 4 * MARGIN * 7 // 8)]
+)
+def test_a_marked_path_is_longer_where_probes_say_nearly_as_much_as_data(longer_ns: int, own_ns: int) -> None:
+    """A queue and a length: without its length such a path would keep a small share for ever."""
+    path = Probed(longer_ns, marked=True)
+    assert path.asked[0] == (0, 4 * MARGIN)
+    assert path.told == [(own_ns // 4, own_ns)]
+
+
+@pytest.mark.parametrize("longer_ns", [None, NEVER, 0, 4 * MARGIN * 7 // 8 - 1])
+def test_else_what_a_marked_path_is_late_is_its_queue(longer_ns: int | None) -> None:
+    """On a slow link a packet takes longer without any queue, and probes say so: but most of it is the queue."""
+    path = Probed(longer_ns, marked=True)
+    assert path.told == []
+    assert path.late() is None
+
+
+def test_packets_are_known_to_be_late_on_longer_paths_and_on_those_with_few_turns() -> None:
+    path = Probed(4 * MARGIN)
+    assert [number for number in range(4) if path.shares.is_late(number)] == [0]
+    path.shares.thinned.update({2: 767, 3: 768})
+    assert [number for number in range(4) if path.shares.is_late(number)] == [0, 2]
 
 
 def test_it_gets_its_turns_back_when_its_queue_is_gone() -> None:
