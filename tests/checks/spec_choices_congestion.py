@@ -40,7 +40,7 @@ CONGESTION = (
         "Counts without what that plane is known to be longer, and where its acknowledgements come late "
         "all the same it tells the window nothing. An acknowledgement waits for the packet on the wire, at a quarter "
         "of the rate as long as for four at each hop; the plane of the packet has no queue "
-        "(`nicd/core/congestion/ways_back.py`). Our own acknowledgements leave such a plane out, too, and within a plane "
+        "(`nicd/core/congestion/ways_back.py`). Our own acknowledgements leave such a plane out, too, in a plane also "
         "the paths that own data found longer, or that get fewer than 3/4 of their turns.",
         _of(NIC, "base_rtt_compared", "reverse_lag_ns"),
     ),
@@ -114,8 +114,8 @@ CONGESTION = (
         "increase is as much greater as the round trip is longer. At three base RTTs more than was known the window "
         "begins anew, with a product: no queue is so long. It is reduced once in a base RTT and the mean of these "
         "lengths, as published once in a base RTT: what left before tells nothing new. What endpoint EV probes in the "
-        "control class do not confirm is a queue, marked or not (`nicd/core/mrc/path_lengths.py`). A path that is marked "
-        "counts as longer where they say 7/8 of what data do.",
+        "control class do not confirm is a queue, marked or not (`nicd/core/mrc/path_lengths.py`). A path with "
+        "marks counts as longer where they say 7/8 of what data do.",
         _of(NIC, "path_shares", "path_late_ns", "length_probe_gap_ns"),
     ),
     Choice(

@@ -8,7 +8,7 @@ transports whose NICs cannot be asked.
 from collections.abc import Callable
 from typing import Final
 
-from mrcfabric.units import NEVER, Instant
+from mrcfabric.units import NEVER, NS_PER_S, Instant
 
 IsLonger = Callable[[Instant, int, int], None]
 """(now, context, by how many ns): a context was compared, and is believed to be so much longer."""
@@ -18,6 +18,15 @@ SPAN_RTTS: Final = 8
 """The shortest round trips of planes are compared once in so many base RTTs: queues come and go in that time."""
 SAMPLES_LEAST: Final = 4
 """Fewer round trips than this say nothing about a plane: its samples then carry over into the next span."""
+
+_LINKS: Final = 4
+_LINKS_NEAR: Final = 2
+"""Between two NICs, across T1s and below one T0."""
+
+
+def wires_ns(size: int, rate_bps: int, near: bool) -> int:
+    """How long `size` bytes take on all wires of a path, one after the other; `near`: below one T0."""
+    return (_LINKS_NEAR if near else _LINKS) * size * 8 * NS_PER_S // rate_bps
 
 
 class PlaneLengths:

@@ -24,7 +24,7 @@ from typing import Final
 from mrcfabric.units import NEVER, NS_PER_S, Instant
 from nicd.core.congestion.guessed_lengths import GuessedLengths
 from nicd.core.congestion.paced_growth import PacedGrowth
-from nicd.core.congestion.plane_lengths import PlaneLengths
+from nicd.core.congestion.plane_lengths import PlaneLengths, wires_ns
 from nicd.core.congestion.policies import window_towards
 from nicd.core.congestion.probed_lengths import ProbedLengths
 from nicd.core.congestion.ways_back import WaysBack
@@ -100,8 +100,11 @@ class PlaneWindows:
         self._lengths: PlaneLengths = (
             GuessedLengths(count, self._base_ns, settings.base_rtt_ns, self._is_longer)
             if ask_lengths is None
-            else ProbedLengths(count, self._base_ns, settings.base_rtt_ns, self._is_longer, ask_lengths, self._sent_ns)
-        )
+            else ProbedLengths(
+                count, self._base_ns, settings.base_rtt_ns, self._is_longer, ask_lengths, self._sent_ns,
+                [wires_ns(settings.mtu_bytes, rate, near) for rate in rates],
+            )
+        )  # fmt: skip
         self._reverse_lag_ns = settings.reverse_lag_ns
         # A mean of many is surer than one answer: half of the lag is enough.
         margin_ns = settings.reverse_lag_ns // 2 if self._compares else NEVER

@@ -8,6 +8,9 @@ for a length keeps its window, and those that do not give way to it. A probe in 
 the packet that is on the wire. So data only raise a suspicion, and probes decide. A shorter round trip of data is true
 without asking.
 
+A probe is short. A full packet takes longer by its time on each wire, by more where links are slow; there a probe has
+waited for half a packet at each, on average, and a full one takes about twice as much longer than that.
+
 One answer is no proof that a plane is longer: where a link is slow, a packet on each wire makes a probe as late as a
 plane that is longer by some us. A window that is too large for its plane then keeps the queue that agrees with the
 answer. So the peer is asked twice more, and the least of answers that are about alike counts.
@@ -26,6 +29,8 @@ _FIRST_RTTS: Final = 2
 """The first span is so many base RTTs: a plane of which nothing was heard by then may be a long one."""
 _QUESTIONS: Final = 2
 """So often it is asked again after an answer that made a plane longer."""
+_SLOW_WIRES: Final = 2
+"""A full packet takes longer on slow links than a probe waits there, by so many times its time on all wires at most."""
 _WAIT_SPANS: Final = 4
 """Answers are waited for in so many spans. The longest plane of which anything is learnt takes as long."""
 _REST_SPANS: Final = 16
@@ -36,8 +41,8 @@ class ProbedLengths(PlaneLengths):
     """The lengths of the contexts towards one destination."""
 
     __slots__ = (
-        "_answer_ns", "_ask", "_asked_ns", "_due_ns", "_known_ns", "_own_ns", "_questions", "_rest_ns", "_sent_ns",
-        "_suspected_ns", "_waiting",
+        "_answer_ns", "_ask", "_asked_ns", "_due_ns", "_known_ns", "_own_ns", "_packet_ns", "_questions", "_rest_ns",
+        "_sent_ns", "_suspected_ns", "_waiting",
     )  # fmt: skip
 
     def __init__(
@@ -48,15 +53,18 @@ class ProbedLengths(PlaneLengths):
         is_longer: IsLonger,
         ask: Callable[[Instant], int],
         sent_ns: Sequence[Instant],
+        packet_ns: Sequence[int],
     ) -> None:
         """`ask` sends probes over all planes, and returns how many answers to expect, 0 if none left.
 
-        `sent_ns`: when the last packet of each context left, 0 if none has.
+        `sent_ns`: when the last packet of each context left, 0 if none has. `packet_ns`: how long a full packet of
+        each takes on all wires, more than a probe.
         """
         super().__init__(count, base_ns, fabric_ns, is_longer)
         self._first_ns = fabric_ns * _FIRST_RTTS
         self._ask = ask
         self._sent_ns = sent_ns
+        self._packet_ns = packet_ns
         self._own_ns = [NEVER] * count
         """The shortest round trip of data in the last span that had enough of them, by context; NEVER: none had."""
         self._suspected_ns = [0] * count
@@ -126,6 +134,7 @@ class ProbedLengths(PlaneLengths):
         if not self._waiting:
             return False
         self._waiting -= 1
+        rtt_ns += self._packet_ns[number]
         if same and rtt_ns > self._base_ns:
             # Acknowledgements come back on the short planes, so what the plane is longer counts once.
             rtt_ns = self._base_ns + rtt_ns >> 1
@@ -144,9 +153,10 @@ class ProbedLengths(PlaneLengths):
                 answer_ns = min(answer_ns, self._known_ns[number])
             self._known_ns[number] = answer_ns
             extra_ns = 0
-            if answer_ns > self._base_ns + self._margin_ns:
-                # A full packet takes longer than a probe, by its time on each wire.
-                extra_ns = min(answer_ns + self._margin_ns, self._own_ns[number]) - self._base_ns
+            longer_ns = answer_ns - self._base_ns
+            if longer_ns > self._margin_ns:
+                wires_ns = max(self._margin_ns, min(longer_ns, _SLOW_WIRES * self._packet_ns[number]))
+                extra_ns = min(longer_ns + wires_ns, self._own_ns[number] - self._base_ns)
             if extra_ns <= self._margin_ns:
                 extra_ns = 0
             if extra_ns > self.extra_ns[number]:

@@ -18,9 +18,10 @@ A deliberate addition, as `nicd.core.congestion.probed_lengths` is: the probes a
 from collections.abc import Callable
 from typing import Final
 
-from mrcfabric.units import NEVER, NS_PER_S, Instant
+from mrcfabric.units import NEVER, Instant
 from mrcfabric.wire.layout import OP_EV_PROBE, timestamp_of
 from mrcfabric.wire.templates import ControlTemplate
+from nicd.core.congestion.plane_lengths import wires_ns
 from nicd.core.mrc.board import MrcBoard
 from nicd.core.settings import DestinationLike
 
@@ -32,9 +33,6 @@ SPAN_RTTS: Final = 8
 """The same path is probed again after so many base RTTs."""
 REST_SPANS: Final = 16
 """While data and answers contradict each other it is probed after twice the time, at most after so many spans."""
-_LINKS: Final = 4
-_LINKS_NEAR: Final = 2
-"""Between two NICs, across T1s and below one T0."""
 REMEMBERED: Final = 1024
 WAITING: Final = 64
 """So many paths of a peer, and probes under way to it; of more the oldest are forgotten."""
@@ -76,8 +74,7 @@ class PathLengths:
         self._next_id = next_id
         self._base_ns = min(settings.base_rtt_near_ns, settings.base_rtt_ns) if near else settings.base_rtt_ns
         self._margin_ns = settings.path_late_ns
-        bits = (_LINKS_NEAR if near else _LINKS) * settings.mtu_bytes * 8
-        self._packet_ns = [bits * NS_PER_S // rate for rate in destination.rates_bps]
+        self._packet_ns = [wires_ns(settings.mtu_bytes, rate, near) for rate in destination.rates_bps]
         """By plane: how much longer a full packet takes than a probe, by its time on each wire."""
         self._paths: dict[tuple[int, int], PathLength] = {}
         """By plane and number of the path."""

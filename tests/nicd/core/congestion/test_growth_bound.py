@@ -1,5 +1,7 @@
 """How large a window may become: the published bound, and more while it stays full."""
 
+from typing import Any
+
 from nicd.core.congestion.growth_bound import GrowthBound
 from nicd.core.settings import NicSettings
 from tests.nicd.core.congestion.test_nscc import BASE, MTU, window
@@ -8,7 +10,7 @@ PUBLISHED, ROUND = 100 * MTU, 10_000
 MORE = 150 * MTU
 
 
-def bound(**knobs: int) -> GrowthBound:
+def bound(**knobs: Any) -> GrowthBound:
     made = GrowthBound(NicSettings(base_rtt_ns=ROUND, mtu_bytes=MTU, **knobs))
     made.measured(PUBLISHED, ROUND)
     return made

@@ -13,14 +13,15 @@ MARGIN = BASE // 4
 class Bench:
     """Two planes, of which the first is short; data have left on both."""
 
-    def __init__(self, answers: int = 4) -> None:
+    def __init__(self, answers: int = 4, packet_ns: int = 0) -> None:
         self.asked: list[int] = []
         self.told: list[tuple[int, int]] = []
         self.answers = answers
         self.sent_ns = [1, 1]
         self.lengths = ProbedLengths(
-            2, BASE, BASE, lambda now, number, extra_ns: self.told.append((number, extra_ns)), self._ask, self.sent_ns
-        )
+            2, BASE, BASE, lambda now, number, extra_ns: self.told.append((number, extra_ns)), self._ask, self.sent_ns,
+            [packet_ns] * 2,
+        )  # fmt: skip
         self.now = 0
 
     def _ask(self, now: int) -> int:
@@ -182,3 +183,29 @@ def test_answers_speak_of_all_planes() -> None:
     bench.answer(2 * BASE, 2 * BASE, number=0)
     assert bench.answer(7 * BASE) == 6 * BASE
     assert bench.lengths.extra_ns[0] == BASE + MARGIN
+
+
+def test_a_full_packet_takes_longer_than_a_probe() -> None:
+    """By 4/10 of a base RTT here. A probe that takes as long as data would have met packets on each wire."""
+    for probe_ns, longer_ns in (
+        (BASE * 85 // 100, 0),
+        (BASE * 86 // 100, BASE * 26 // 100 * 2),
+        (BASE, BASE * 8 // 10),
+    ):
+        bench = Bench(packet_ns=BASE * 4 // 10)
+        assert bench.span(3 * BASE)
+        bench.answer(BASE // 2, BASE // 2, number=0)
+        assert bench.answer(probe_ns) == longer_ns
+
+
+@pytest.mark.parametrize(
+    ("data_ns", "longer_ns"),
+    [(20 * BASE, 4 * BASE + 4 * BASE // 5), (5 * BASE, 4 * BASE), (4 * BASE, 3 * BASE)],
+)
+def test_what_is_longer_than_slow_links_explain_is_no_longer_than_probes_and_data_say(
+    data_ns: int, longer_ns: int
+) -> None:
+    bench = Bench(packet_ns=BASE * 4 // 10)
+    assert bench.span(data_ns)
+    bench.answer(BASE // 2, BASE // 2, number=0)
+    assert bench.answer(5 * BASE - BASE * 4 // 10) == longer_ns
