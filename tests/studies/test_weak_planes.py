@@ -269,7 +269,7 @@ def test_windows_that_stay_full_grow_until_slow_links_are(t1s: int, rate: int, s
     if t1s == 4:
         broken.append(slow(made, 1, Fraction(1, 10), [0, 1]))
     row = measure(made, across(made, int(seed)), broken, settle_rtts=100)
-    assert row.ratio >= 0.935, row
+    assert row.ratio >= {8: 0.945, 4: 0.92}[t1s], row
 
 
 @pytest.mark.slow
