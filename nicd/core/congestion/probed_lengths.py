@@ -131,6 +131,7 @@ class ProbedLengths(PlaneLengths):
         self._rest_ns = min(2 * self._rest_ns, _REST_SPANS * self._span_ns)
 
     def answered(self, now: Instant, number: int, rtt_ns: int, same: bool) -> bool:
+        """A probe that passed the queues was answered, on the `same` plane or another. True: all answers are here."""
         if not self._waiting:
             return False
         self._waiting -= 1
