@@ -9,7 +9,8 @@ the packet that is on the wire. So data only raise a suspicion, and probes decid
 without asking.
 
 A probe is short. A full packet takes longer by its time on each wire, by more where links are slow; there a probe has
-waited for half a packet at each, on average, and a full one takes about twice as much longer than that.
+waited for half a packet at each, on average, and a full one takes about twice as much longer than that. Where packets
+are marked links are full, and a probe waits at each, there and back: that is as long as a full packet takes on them.
 
 One answer is no proof that a plane is longer: where a link is slow, a packet on each wire makes a probe as late as a
 plane that is longer by some us. A window that is too large for its plane then keeps the queue that agrees with the
@@ -31,6 +32,8 @@ _QUESTIONS: Final = 2
 """So often it is asked again after an answer that made a plane longer."""
 _SLOW_WIRES: Final = 2
 """A full packet takes longer on slow links than a probe waits there, by so many times its time on all wires at most."""
+_MARKED_PARTS: Final = 4
+"""Links are full where one packet in so many is marked."""
 _WAIT_SPANS: Final = 4
 """Answers are waited for in so many spans. The longest plane of which anything is learnt takes as long."""
 _REST_SPANS: Final = 16
@@ -41,8 +44,8 @@ class ProbedLengths(PlaneLengths):
     """The lengths of the contexts towards one destination."""
 
     __slots__ = (
-        "_answer_ns", "_ask", "_asked_ns", "_due_ns", "_known_ns", "_own_ns", "_packet_ns", "_questions", "_rest_ns",
-        "_sent_ns", "_suspected_ns", "_waiting",
+        "_answer_ns", "_ask", "_asked_ns", "_due_ns", "_known_ns", "_marks", "_own_ns", "_packet_ns", "_questions",
+        "_rest_ns", "_sent_ns", "_suspected_ns", "_waiting", "_wires_ns",
     )  # fmt: skip
 
     def __init__(
@@ -65,6 +68,10 @@ class ProbedLengths(PlaneLengths):
         self._ask = ask
         self._sent_ns = sent_ns
         self._packet_ns = packet_ns
+        self._marks = [0] * count
+        """Round trips of the span under way that were marked, by context."""
+        self._wires_ns = list(packet_ns)
+        """What a full packet takes longer than a probe, by context: nothing where links are full."""
         self._own_ns = [NEVER] * count
         """The shortest round trip of data in the last span that had enough of them, by context; NEVER: none had."""
         self._suspected_ns = [0] * count
@@ -82,6 +89,11 @@ class ProbedLengths(PlaneLengths):
         """When probes may leave again."""
         self._rest_ns = self._span_ns
 
+    def measured(self, now: Instant, number: int, rtt_ns: int, marked: bool) -> bool:
+        if marked:
+            self._marks[number] += 1
+        return super().measured(now, number, rtt_ns, marked)
+
     def _compare(self, now: Instant) -> None:
         if self._waiting and now >= self._asked_ns + _WAIT_SPANS * self._span_ns:
             self._waiting = 0
@@ -94,7 +106,9 @@ class ProbedLengths(PlaneLengths):
             if self._samples[number] < SAMPLES_LEAST:
                 suspected |= self._own_ns[number] == NEVER and self._sent_ns[number] > 0
                 continue
-            self._samples[number] = 0
+            is_full = self._marks[number] * _MARKED_PARTS >= self._samples[number]
+            self._wires_ns[number] = 0 if is_full else self._packet_ns[number]
+            self._samples[number] = self._marks[number] = 0
             self._own_ns[number] = rtt_ns
             self._shorten(rtt_ns - self._base_ns, number)
             self._is_longer(now, number, self.extra_ns[number])
@@ -135,7 +149,7 @@ class ProbedLengths(PlaneLengths):
         if not self._waiting:
             return False
         self._waiting -= 1
-        rtt_ns += self._packet_ns[number]
+        rtt_ns += self._wires_ns[number]
         if same and rtt_ns > self._base_ns:
             # Acknowledgements come back on the short planes, so what the plane is longer counts once.
             rtt_ns = self._base_ns + rtt_ns >> 1
@@ -156,7 +170,7 @@ class ProbedLengths(PlaneLengths):
             extra_ns = 0
             longer_ns = answer_ns - self._base_ns
             if longer_ns > self._margin_ns:
-                wires_ns = max(self._margin_ns, min(longer_ns, _SLOW_WIRES * self._packet_ns[number]))
+                wires_ns = max(self._margin_ns, min(longer_ns, _SLOW_WIRES * self._wires_ns[number]))
                 extra_ns = min(longer_ns + wires_ns, self._own_ns[number] - self._base_ns)
             if extra_ns <= self._margin_ns:
                 extra_ns = 0

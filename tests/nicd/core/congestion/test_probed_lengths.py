@@ -209,3 +209,14 @@ def test_what_is_longer_than_slow_links_explain_is_no_longer_than_probes_and_dat
     assert bench.span(data_ns)
     bench.answer(BASE // 2, BASE // 2, number=0)
     assert bench.answer(5 * BASE - BASE * 4 // 10) == longer_ns
+
+
+@pytest.mark.parametrize(("marked", "longer_ns"), [(2, 0), (1, BASE * 8 // 10)])
+def test_where_packets_are_marked_a_probe_waits_as_long_as_a_full_packet_takes(marked: int, longer_ns: int) -> None:
+    """A quarter of the packets: links are full, and it has waited at each of them, there and back."""
+    bench = Bench(packet_ns=BASE * 4 // 10)
+    for number in range(8):
+        bench.lengths.measured(bench.now + 1, 1, 3 * BASE, number < marked)
+    assert bench.span(3 * BASE, samples=0)
+    bench.answer(BASE // 2, BASE // 2, number=0)
+    assert bench.answer(BASE) == longer_ns
