@@ -11,6 +11,7 @@ without asking.
 A probe is short. A full packet takes longer by its time on each wire, by more where links are slow; there a probe has
 waited for half a packet at each, on average, and a full one takes about twice as much longer than that. Where packets
 are marked links are full, and a probe waits at each, there and back: that is as long as a full packet takes on them.
+All this counts at low rates, where a packet takes longer on the wires than planes differ that are alike.
 
 One answer is no proof that a plane is longer: where a link is slow, a packet on each wire makes a probe as late as a
 plane that is longer by some us. A window that is too large for its plane then keeps the queue that agrees with the
@@ -67,10 +68,11 @@ class ProbedLengths(PlaneLengths):
         self._first_ns = fabric_ns * _FIRST_RTTS
         self._ask = ask
         self._sent_ns = sent_ns
-        self._packet_ns = packet_ns
+        # Less than a margin settles nothing.
+        self._packet_ns = [wires_ns if wires_ns > self._margin_ns else 0 for wires_ns in packet_ns]
         self._marks = [0] * count
         """Round trips of the span under way that were marked, by context."""
-        self._wires_ns = list(packet_ns)
+        self._wires_ns = list(self._packet_ns)
         """What a full packet takes longer than a probe, by context: nothing where links are full."""
         self._own_ns = [NEVER] * count
         """The shortest round trip of data in the last span that had enough of them, by context; NEVER: none had."""

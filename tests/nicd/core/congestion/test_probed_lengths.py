@@ -211,6 +211,17 @@ def test_what_is_longer_than_slow_links_explain_is_no_longer_than_probes_and_dat
     assert bench.answer(5 * BASE - BASE * 4 // 10) == longer_ns
 
 
+def test_where_packets_are_short_beside_a_base_rtt_answers_count_as_they_are() -> None:
+    bench = Bench(packet_ns=MARGIN)
+    assert bench.span(3 * BASE)
+    bench.answer(BASE // 2, BASE // 2, number=0)
+    assert bench.answer(BASE + MARGIN) == 0
+    bench = Bench(packet_ns=MARGIN)
+    assert bench.span(3 * BASE)
+    bench.answer(BASE // 2, BASE // 2, number=0)
+    assert bench.answer(BASE + MARGIN + 1) == 2 * MARGIN + 1
+
+
 @pytest.mark.parametrize(("marked", "longer_ns"), [(2, 0), (1, BASE * 8 // 10)])
 def test_where_packets_are_marked_a_probe_waits_as_long_as_a_full_packet_takes(marked: int, longer_ns: int) -> None:
     """A quarter of the packets: links are full, and it has waited at each of them, there and back."""
