@@ -120,6 +120,7 @@ class EgressWire(PortCounts, metaclass=ABCMeta):
             return
         ends_early_ns = now - (now - ends_ns) * before_bps // rate_bps
         link.hasten(ends_ns - ends_early_ns)
+        self.next_release_ns = link.next_release_ns
         if self._free_ns is None:
             self.busy_until = ends_early_ns
         else:

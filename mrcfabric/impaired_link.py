@@ -84,6 +84,11 @@ class ImpairedLink:
         """Packets held back."""
         return len(self._line)
 
+    @property
+    def next_release_ns(self) -> Instant:
+        """When the first packet that is held back goes on; NEVER with none."""
+        return self._line[0][0] - self._delay_ns if self._line else NEVER
+
     def change(self, impairment: Impairment) -> None:
         """Put these faults in force. A burst of losses continues if its figures stay the same."""
         before, self.impairment = self.impairment, impairment
@@ -241,17 +246,14 @@ class ImpairedLink:
     def release(self, until: Instant, out: list[Transmit]) -> Instant:
         """Append held packets that continue up to and including `until`; returns when the next one does, or NEVER."""
         line = self._line
-        while line:
-            release_ns = line[0][0] - self._delay_ns
-            if release_ns > until:
-                return release_ns
+        while line and line[0][0] - self._delay_ns <= until:
             port, arrival_ns, packet = heappop(line)[2]
             # Reordering may put two packets at one instant: the second then arrives 1 ns later.
             at_ns = max(arrival_ns, self._released_ns + 1)
             out.append((port, at_ns, packet))
             self._released_ns = at_ns
             self._last_ns = max(self._last_ns, at_ns)
-        return NEVER
+        return self.next_release_ns
 
     def _touch(self, what: str) -> None:
         """The packet that is being carried meets one of `TOUCHES`."""

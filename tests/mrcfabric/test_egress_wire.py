@@ -53,6 +53,15 @@ def test_a_wire_is_free_early_when_a_rate_limit_ends_in_the_middle_of_a_packet()
     assert [sent[1] for sent in out] == [5_000_350, 5_001_350]
 
 
+def test_what_a_rate_limit_held_back_is_due_early_when_it_ends() -> None:
+    egress, out = port(EgressConfig(rate_bps=8_000_000_000, delay_ns=100, overhead_bytes=0)), []
+    egress.set_impairment(0, Impairment(rate_bps=1_000_000), out)
+    egress.offer(0, packet(1_000), False, out)
+    assert egress.run(0, out) == egress.next_departure_ns == 8_000_000
+    egress.set_impairment(4_000_000, HEALTHY, out)
+    assert egress.next_departure_ns == egress.next_release_ns == 4_000_500
+
+
 def test_a_wire_that_stands_still_is_free_early_too() -> None:
     egress, out = port(EgressConfig(rate_bps=8_000_000_000, delay_ns=100, overhead_bytes=0)), []
     egress.set_impairment(0, Impairment(rate_bps=1_000_000), out)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mrcfabric.egress_config import EgressConfig
-from mrcfabric.impairment import Impairment
+from mrcfabric.impairment import HEALTHY, Impairment
 from nicd.core.ports import Ports
 
 CONFIG = EgressConfig(rate_bps=8_000_000_000, delay_ns=100, overhead_bytes=0)
@@ -108,3 +108,38 @@ def test_what_a_fault_holds_back_goes_on_tracked_or_not(offers: list[tuple[int, 
     assert sorted(tracked.out) == sorted(lazy.out)
     assert lazy.next_departure_ns() == tracked.next_departure_ns()
     assert [egress.held for egress in tracked.egress] == [0] * 3
+
+
+FAULTS = (
+    HEALTHY, Impairment(rate_bps=1_000_000_000), Impairment(rate_bps=100_000_000), Impairment(delay_ns=700),
+    Impairment(rate_bps=500_000_000, jitter_ns=300), Impairment(reordering_ppm=300_000, reordering_ns=900),
+)  # fmt: skip
+STEPS = st.lists(
+    st.tuples(st.integers(1, 900), st.integers(0, 1), st.sampled_from((0, 100, 400)), st.sampled_from(FAULTS))
+)
+
+
+@given(STEPS, st.booleans())
+def test_no_packet_is_handed_over_after_its_last_bit_has_left(
+    steps: list[tuple[int, int, int, Impairment]], tracking: bool
+) -> None:
+    """A driver calls at the instants that `next_departure_ns` names, and finds no packet that it should have had."""
+    made = ports(2, 1 << 20)
+    if tracking:
+        made.track(0)
+    now = 0
+
+    def wait(until: int) -> None:
+        while (due := made.next_departure_ns()) <= until:
+            known = len(made.out)
+            made.depart(due) if tracking else made.run(due)
+            assert all(entry[1] - CONFIG.delay_ns >= due for entry in made.out[known:])
+
+    for step, port, size, fault in steps:
+        wait(now + step - 1)
+        now += step
+        made.set_impairment(now, port, fault)
+        if size:
+            made.offer(now, port, data(size), False)
+    wait(now + 1_000_000_000)
+    assert made.next_departure_ns() >= 1 << 60
