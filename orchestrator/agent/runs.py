@@ -6,14 +6,18 @@ them out.
 """
 
 import time
+from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from mrcfabric.errors import ConfigError, RefusedError
 from nicd.programs.program import PROGRAMS_MAX, Program
 from orchestrator.agent.faults import FaultRequests
 from orchestrator.client import bodies
 from orchestrator.fabric.launched import LaunchedFabric
+
+OVER_KEPT: Final = 4 * PROGRAMS_MAX
+"""How many programs that were stopped are remembered, so that answers of NICs from before do not bring them back."""
 
 
 class RunRequests:
@@ -27,6 +31,8 @@ class RunRequests:
         """Since when an owner controls time, monotonic."""
         self._owned: dict[str, tuple[str, Program]] = {}
         """Name of a program -> its owner, and the program."""
+        self._over: OrderedDict[str, None] = OrderedDict()
+        """Names of programs that had an owner and were stopped, or are being stopped, with it."""
 
     async def clock(self, _body: Mapping[str, Any]) -> dict[str, Any]:
         """`orchestrator.fabric.readings.ClockReading`, as data."""
@@ -64,6 +70,8 @@ class RunRequests:
         owner = bodies.text(body, "owner", "")
         if owner:
             self._claim(program, owner)
+        else:
+            self._over.pop(program.name, None)
         try:
             await self._fabric.load(program, at_ns)
         except ConfigError:
@@ -79,10 +87,23 @@ class RunRequests:
         if len(self._owned) >= PROGRAMS_MAX:
             raise RefusedError(f"{PROGRAMS_MAX} programs have owners")
         self._owned[program.name] = owner, program
+        self._over.pop(program.name, None)
 
     def owners(self) -> dict[str, str]:
         """Program -> its owner, for programs that end with an owner."""
         return {name: owner for name, (owner, _) in self._owned.items()}
+
+    def over(self, name: str) -> bool:
+        """Whether a program has ended with its owner, also while its NICs are still being told."""
+        owned = self._owned.get(name)
+        return name in self._over if owned is None else self._leases.get(owned[0]) is None
+
+    def _end(self, name: str) -> None:
+        """A program has no owner any more, and is over."""
+        self._owned.pop(name, None)
+        self._over[name] = None
+        while len(self._over) > OVER_KEPT:
+            self._over.popitem(last=False)
 
     async def stop_work(self, body: Mapping[str, Any]) -> dict[str, str]:
         """Stop `program`, which `owner` has claimed; returns NIC -> error where that failed."""
@@ -91,14 +112,19 @@ class RunRequests:
         if program is None or whose != owner:
             raise RefusedError(f"{owner or 'nobody'} has no program {name}")
         left = await self._fabric.stop_work(program)
-        self._owned.pop(name, None)
+        self._end(name)
+        if left:
+            self._over.pop(name, None)  # it goes on there
         return left
 
     async def stop_work_of(self, owner: str) -> None:
         """Stop all programs of an owner that has gone. The journal notes those that cannot be stopped."""
-        for program in [program for whose, program in self._owned.values() if whose == owner]:
-            del self._owned[program.name]
+        programs = [program for whose, program in self._owned.values() if whose == owner]
+        for program in programs:
+            self._end(program.name)
+        for program in programs:
             for nic, why in (await self._fabric.stop_work(program)).items():
+                self._over.pop(program.name, None)  # it goes on there
                 self._fabric.journal.note("unstopped", self._fabric.now_ns(), nic=nic, program=program.name, why=why)
 
     async def counters(self, body: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -82,8 +82,8 @@ class WorkRequests:
         return next(row for row in await self.every({}) if row["name"] == program.name)
 
     async def every(self, _body: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """List every program that a NIC knows or that was started here (`rows`)."""
-        return self.rows(await self._fabric.counters(list(self._fabric.topology.nic_names())))
+        """List every program that a NIC knows or that was started here (`rows`), but those over with owners."""
+        return self.rows(await self._counters())
 
     async def stop(self, body: Mapping[str, Any]) -> list[str]:
         """Stop the programs in `ids`, or with `all`: true every one that was started here; returns their names."""
@@ -100,19 +100,26 @@ class WorkRequests:
         return names
 
     def rows(self, counters: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """One row for each program, from the counters of NICs.
+        """One row for each program that is not over with its owner, from the counters of NICs.
 
         `name`, `kind`, `owner` ("" when started here), `ranks`, how many of them are `running`, `done`,
         `failed` or `lost` with their NIC, or `unheard`, because a NIC that lives has not answered yet; `steps`
         that every rank has finished, the `attempt` of a job (from 0), bytes `verified` and `wrong`, `begin_ns` and
         `until_ns` (None: until it is stopped or done), `endless`, `figures`.
         """
+        rows = self._every_row(counters)
+        return [row for row in rows if row["name"] in self._started or not self._runs.over(row["name"])]
+
+    def _every_row(self, counters: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
         told: dict[str, list[Mapping[str, Any]]] = {name: [] for name in self._started}
         for answer in counters.values():
             for entry in answer.get("programs", ()):
                 told.setdefault(entry["name"], []).append(entry)
         owners = self._runs.owners()
         return [self._row(name, entries, owners.get(name, ""), counters) for name, entries in told.items()]
+
+    async def _counters(self) -> dict[str, dict[str, Any]]:
+        return await self._fabric.counters(list(self._fabric.topology.nic_names()))
 
     async def close(self) -> None:
         """Cancel all timers."""
@@ -164,7 +171,7 @@ class WorkRequests:
 
         Raises RefusedError when the name is in use.
         """
-        rows = await self.every({})
+        rows = self._every_row(await self._counters())  # also those that are over: NICs have them still
         full = len(rows) >= PROGRAMS_MAX
         for row in rows:
             over = row["name"] in self._started and not row["running"]

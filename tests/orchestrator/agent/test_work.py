@@ -138,6 +138,45 @@ async def test_the_work_of_others_is_shown_and_left_alone(fabric: Fabric, monkey
 
 
 @pytest.mark.integration
+async def test_work_of_an_owner_that_has_gone_is_no_longer_shown(
+    fabric: Fabric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faults = FaultRequests(fabric)
+    runs = RunRequests(fabric, faults)
+    requests = WorkRequests(fabric, runs)
+    theirs = (await fabric.start("p2p", name="theirs")).program
+    monkeypatch.setattr(faults.leases, "_held", {"run": Held("run", 1, "run", 0.0, 0.0)})
+    await runs.claim({"program": theirs.settings(), "owner": "run"})
+    before = await fabric.counters(BOTH)
+    assert [row["name"] for row in requests.rows(before)] == ["theirs"]
+    monkeypatch.setattr(faults.leases, "_held", {})
+    assert await requests.every({}) == []  # NICs still have it
+    with pytest.raises(RefusedError, match="there is work theirs already"):
+        await requests.start({"kind": "p2p", "ranks": BOTH, "id": "theirs"})
+    await runs.stop_work_of("run")
+    assert requests.rows(before) == []  # a NIC that answered before it was told
+    again = await requests.start({"kind": "p2p", "ranks": BOTH, "id": "theirs"})
+    assert (again["name"], again["owner"]) == ("theirs", "")
+
+
+@pytest.mark.integration
+async def test_work_that_does_not_end_with_its_owner_is_shown(fabric: Fabric, monkeypatch: pytest.MonkeyPatch) -> None:
+    faults = FaultRequests(fabric)
+    runs = RunRequests(fabric, faults)
+    requests = WorkRequests(fabric, runs)
+    theirs = (await fabric.start("p2p", name="theirs")).program
+    monkeypatch.setattr(faults.leases, "_held", {"run": Held("run", 1, "run", 0.0, 0.0)})
+    await runs.claim({"program": theirs.settings(), "owner": "run"})
+
+    async def deaf(_program: object) -> dict[str, str]:
+        return {"h001": "does not answer"}
+
+    monkeypatch.setattr(fabric, "stop_work", deaf)
+    await runs.stop_work_of("run")
+    assert [(row["name"], row["owner"]) for row in await requests.every({})] == [("theirs", "")]
+
+
+@pytest.mark.integration
 async def test_a_nic_that_died_is_told_of(fabric: Fabric) -> None:
     requests = requests_of(fabric)
     await requests.start({"kind": "p2p", "ranks": BOTH})
