@@ -26,7 +26,7 @@ OpenBackend: TypeAlias = Callable[[], AbstractAsyncContextManager[tuple[Plan, Ba
 def simulated(plan: Plan, *, trace: bool = False) -> OpenBackend:
     """The simulator. `trace` keeps digests of all that every node does. Raises ConfigError for faults about hosts
     where the plan knows of none, and for ranks that are processes."""
-    _check_hosts(plan)
+    check_hosts(plan)
     if (program := of_processes(plan.programs)) is not None:
         what = f"the ranks of {program.name} are processes, and live in wall time"
         raise ConfigError("--backend sim", what, "--backend udp")
@@ -49,7 +49,7 @@ def launched(
     from orchestrator.fabric.launched import LaunchedFabric  # what launches, which virtual time does without
     from orchestrator.runs.udp_backend import UdpBackend
 
-    _check_hosts(plan)
+    check_hosts(plan)
 
     @asynccontextmanager
     async def open_backend() -> AsyncIterator[tuple[Plan, Backend]]:
@@ -65,6 +65,7 @@ def launched(
     return open_backend
 
 
-def _check_hosts(plan: Plan) -> None:
+def check_hosts(plan: Plan) -> None:
+    """Raises ConfigError for a fault about hosts where the plan knows of none."""
     if plan.unplaced is not None:
-        raise no_hosts(plan.unplaced.id)
+        raise no_hosts(plan.unplaced_at or plan.unplaced.id)

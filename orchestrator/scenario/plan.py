@@ -81,6 +81,8 @@ class Plan:
     """From the begin of the run on; None: nobody tests links."""
     leaves: Mapping[str, float] = field(default_factory=dict)
     """Entry of the timetable -> the share of the goodput that can be had while it bites, where the file says so."""
+    unplaced_at: str = ""
+    """Where the file asks for `unplaced`: `file:line: key`."""
     source: dict[str, Any] = field(default_factory=dict)
     """The file with its overrides, as plain data: for the report, and to run it again."""
 

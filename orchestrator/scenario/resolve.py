@@ -23,6 +23,7 @@ from nicd.core.settings_self_probe import SELF_PROBE_PERIOD_NS_MIN
 from nicd.programs.program import PROGRAMS_MAX, Program
 from orchestrator.faults.fault import Fault
 from orchestrator.faults.host_map import HostMap
+from orchestrator.faults.kinds import ABOUT_HOSTS
 from orchestrator.measures.expectation import Expectation
 from orchestrator.planning.plan import check as check_topology
 from orchestrator.scenario import chaos
@@ -104,7 +105,7 @@ def resolve(
     site = Site(fabric, scale, seed, length_ns, begin_ns, host_map=host_map, running=topology is not None)
     programs = _programs(site, root, file, programs_before)
     site = dataclasses.replace(site, programs=programs)
-    faults, triggers = _method(site, root, file, {program.name: program.begin_ns for program in programs})
+    faults, triggers, unplaced_at = _method(site, root, file, {program.name: program.begin_ns for program in programs})
     return Plan(
         name=file.name,
         description=file.description,
@@ -122,6 +123,7 @@ def resolve(
         orders=(*_profiles(site, root, file), *_denied(site, root, file)),
         mapper=_mapper(site, root, file),
         leaves=_leaves(file),
+        unplaced_at=unplaced_at,
         source={**_without_system(document.root), **_system_of(fabric), "seed": seed, FABRIC_KEY: _stated(fabric)},
     )
 
@@ -302,7 +304,8 @@ def _mapper(site: Site, root: Spot, file: ScenarioFile) -> LinkTests | None:
 
 def _method(
     site: Site, root: Spot, file: ScenarioFile, programs: Mapping[str, Instant]
-) -> tuple[tuple[Fault, ...], tuple[Trigger, ...]]:
+) -> tuple[tuple[Fault, ...], tuple[Trigger, ...], str]:
+    """The timetable, the conditions, and where the first entry is whose hosts are not known ("": all are)."""
     spot = root / "method"
     entries = [_entry(spot / number, entry) for number, entry in enumerate(file.method)]
     names = [entry.name for entry in entries]
@@ -312,6 +315,7 @@ def _method(
         raise (spot / names.index(ANY_FAULT) / "name").wrong(f"{ANY_FAULT} means all of them", "another name")
     faults: list[Fault] = []
     triggers: list[Trigger] = []
+    unplaced_at = ""
     for number, entry in enumerate(entries):
         here, at_ns = spot / number, site.scale.length(entry.at)
         if at_ns >= site.length_ns:
@@ -319,6 +323,8 @@ def _method(
         made = settled(site, here, _faults(site, here, entry, site.length_ns - at_ns))
         for fault in made:
             checked(site, here, fault)
+            if site.host_map is None and fault.kind in ABOUT_HOSTS:
+                unplaced_at = unplaced_at or root.document.where((here / _kind_key(entry)).path)
         if entry.when is None:
             faults += placed(made, site.begin_ns + at_ns)
         else:
@@ -327,7 +333,12 @@ def _method(
     count = len(faults) + sum(len(trigger.faults) for trigger in triggers)
     if count > FAULTS_MAX:
         raise spot.wrong(f"{count} faults", f"at most {FAULTS_MAX}")
-    return tuple(sorted(faults, key=lambda fault: fault.start_ns)), tuple(triggers)
+    return tuple(sorted(faults, key=lambda fault: fault.start_ns)), tuple(triggers), unplaced_at
+
+
+def _kind_key(entry: Any) -> str:
+    """The key that says what an entry of the timetable breaks."""
+    return "chaos" if isinstance(entry, ChaosEntry) else "fault"
 
 
 def _leaves(file: ScenarioFile) -> dict[str, float]:

@@ -78,3 +78,11 @@ def test_a_scenario_with_a_condition_runs_in_other_processes(tmp_path: Path) -> 
     with job_pool(2) as pool:
         found = sweep(scenario(tmp_path, method), ["1", "2"], [], pool, lambda *_: None)
     assert found["points"][0]["verdicts"] == {"held": 2}
+
+
+def test_a_host_fault_is_refused_with_its_line_before_anything_runs(tmp_path: Path) -> None:
+    path = scenario(tmp_path, "method:\n  - {name: gone, for: 9rtt, fault: host_crash}\n")
+    told: list[object] = []
+    with job_pool(1) as pool, pytest.raises(ConfigError, match=r"small\.yaml:\d+: method\[0\]\.fault: is about hosts"):
+        sweep(path, ["1"], [], pool, lambda *step: told.append(step))
+    assert told == []

@@ -93,6 +93,32 @@ def test_bad_input_is_a_mistake_and_nothing_is_started(scenario: Path, arguments
     assert not (scenario.parent / "out").exists()
 
 
+CHAOS = "name: wild, for: 50rtt, chaos: {every: 5rtt, at_once_max: 1, faults: [{fault: host_cut_off, for: 2rtt}]}"
+
+
+@pytest.mark.parametrize("backend", ["sim", "udp"])
+@pytest.mark.parametrize(
+    ("entry", "place"),
+    [
+        ("name: gone, at: 10rtt, for: 20rtt, fault: host_crash, selector: {hosts: vm1}", "method[2].fault"),
+        ("name: slow, at: 10rtt, for: 2rtt, every: 5rtt, fault: host_slow, turns: anew", "method[2].fault"),
+        (CHAOS, "method[2].chaos"),
+        ("name: gone, for: 9rtt, fault: host_crash, when: {measure: packets_lost, at_least: 1}", "method[2].fault"),
+    ],
+)
+def test_a_host_fault_without_hosts_is_refused_with_its_line(
+    scenario: Path, entry: str, place: str, backend: str
+) -> None:
+    scenario.write_text(SCENARIO.replace("expect:", f"  - {{{entry}}}\nexpect:"))
+    done = invoke(scenario.parent, "small.yaml", "--backend", backend)
+    assert isinstance(done.exception, ConfigError)
+    line = SCENARIO.splitlines().index("expect:") + 1
+    assert str(done.exception).startswith(f"small.yaml:{line}: {place}: is about hosts, and this fabric has none")
+    assert not (scenario.parent / "out").exists()
+    dry = invoke(scenario.parent, "small.yaml", "--dry-run")
+    assert (dry.exit_code, "hosts not checked" in dry.stdout) == (0, True)
+
+
 def test_where_no_report_can_be_written_nothing_is_started(scenario: Path) -> None:
     (scenario.parent / "taken").write_text("")
     done = invoke(scenario.parent, "small.yaml", "--backend", "sim", "--report", "taken")
