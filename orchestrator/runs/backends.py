@@ -26,10 +26,7 @@ OpenBackend: TypeAlias = Callable[[], AbstractAsyncContextManager[tuple[Plan, Ba
 def simulated(plan: Plan, *, trace: bool = False) -> OpenBackend:
     """The simulator. `trace` keeps digests of all that every node does. Raises ConfigError for faults about hosts
     where the plan knows of none, and for ranks that are processes."""
-    check_hosts(plan)
-    if (program := of_processes(plan.programs)) is not None:
-        what = f"the ranks of {program.name} are processes, and live in wall time"
-        raise ConfigError("--backend sim", what, "--backend udp")
+    check_simulated(plan)
 
     @asynccontextmanager
     async def open_backend() -> AsyncIterator[tuple[Plan, Backend]]:
@@ -49,7 +46,7 @@ def launched(
     from orchestrator.fabric.launched import LaunchedFabric  # what launches, which virtual time does without
     from orchestrator.runs.udp_backend import UdpBackend
 
-    check_hosts(plan)
+    _check_hosts(plan)
 
     @asynccontextmanager
     async def open_backend() -> AsyncIterator[tuple[Plan, Backend]]:
@@ -65,7 +62,14 @@ def launched(
     return open_backend
 
 
-def check_hosts(plan: Plan) -> None:
-    """Raises ConfigError for a fault about hosts where the plan knows of none."""
+def check_simulated(plan: Plan) -> None:
+    """Raises ConfigError for what virtual time does not have: hosts, and ranks that are processes."""
+    _check_hosts(plan)
+    if (program := of_processes(plan.programs)) is not None:
+        what = f"the ranks of {program.name} are processes, and live in wall time"
+        raise ConfigError("virtual time", what, "mrcfabric run --backend udp")
+
+
+def _check_hosts(plan: Plan) -> None:
     if plan.unplaced is not None:
         raise no_hosts(plan.unplaced_at or plan.unplaced.id)

@@ -17,7 +17,7 @@ from orchestrator.measures.judge import EXIT_CODES, rounded, verdict
 from orchestrator.measures.recording import Recording
 from orchestrator.process.job_pool import JobPool, as_they_end
 from orchestrator.report.report import notes
-from orchestrator.runs.backends import check_hosts
+from orchestrator.runs.backends import check_simulated
 from orchestrator.runs.loop import RunLoop
 from orchestrator.runs.observer import SilentObserver
 from orchestrator.runs.recorder import Recorder
@@ -89,9 +89,9 @@ def points(seeds: Sequence[str], settings: Sequence[tuple[str, list[str]]]) -> l
 
 
 def plan_of(file: str, point: Point) -> Plan:
-    """The plan of one run. Raises ConfigError, also for faults about hosts: virtual time has none."""
+    """The plan of one run. Raises ConfigError, also for what virtual time does not have."""
     plan = load(file, [f"{key}={value}" for key, value in point.values], seed=point.seed)
-    check_hosts(plan)
+    check_simulated(plan)
     return plan
 
 

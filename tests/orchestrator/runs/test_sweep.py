@@ -86,3 +86,10 @@ def test_a_host_fault_is_refused_with_its_line_before_anything_runs(tmp_path: Pa
     with job_pool(1) as pool, pytest.raises(ConfigError, match=r"small\.yaml:\d+: method\[0\]\.fault: is about hosts"):
         sweep(path, ["1"], [], pool, lambda *step: told.append(step))
     assert told == []
+
+
+def test_ranks_that_are_processes_are_refused_before_anything_runs(tmp_path: Path) -> None:
+    path = scenario(tmp_path, "")
+    workload = "workload=[{name: pair, kind: all_reduce_processes}]"
+    with job_pool(1) as pool, pytest.raises(ConfigError, match="the ranks of pair are processes"):
+        sweep(path, ["1"], [workload], pool, lambda *_: None)
