@@ -282,6 +282,8 @@ def _denied(site: Site, root: Spot, file: ScenarioFile) -> tuple[Order, ...]:
             peer = None if entry.to is None else topology.nic_index(entry.to)
         except ConfigError as error:
             raise (spot / "to").about(error) from None
+        if nics == [entry.to]:
+            raise (spot / "to").wrong(f"{entry.to} has no path towards itself", "the name of another NIC")
         args = {"plane": entry.plane, "path": entry.path, "peer_index": peer}
         found += [Order(nic, "deny_paths", args) for nic in nics]
     return tuple(found)

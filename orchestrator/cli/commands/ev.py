@@ -84,6 +84,16 @@ def _index_of(client: AgentClient, nic: str) -> int:
     return _topology(client).nic_index(nic)
 
 
+def _peer_of(client: AgentClient, nic: str, peer: str) -> int:
+    """Raises ConfigError for what is no NIC, and for the NIC itself."""
+    from mrcfabric.errors import ConfigError
+
+    index = _index_of(client, peer)
+    if peer == nic:
+        raise ConfigError(f"--peer {peer}", f"{nic} has no path towards itself", "the name of another NIC")
+    return index
+
+
 def _qpns(client: AgentClient, nic: str, towards: str | None, qpn: int | None) -> list[int]:
     """QPNs of the NIC's QPs, or of those towards another NIC. Raises ConfigError when there are none of the latter."""
     from mrcfabric.errors import ConfigError
@@ -167,7 +177,7 @@ def _bar_path(
     op: str, nic: str, plane: int, path: int | None, peer: str | None, name: NameOption, run_dir: RunDirOption
 ) -> None:
     client = agent_beside(nic, name, run_dir)
-    args = {"plane": plane, "path": path, "peer_index": None if peer is None else _index_of(client, peer)}
+    args = {"plane": plane, "path": path, "peer_index": None if peer is None else _peer_of(client, nic, peer)}
     result = client.call(nic, "command", {"op": op, "args": args})["result"]
     way = f"plane {plane}" + ("" if path is None else f" path {path}") + ("" if peer is None else f" towards {peer}")
     changed, entries = result["evs"], result["entries"]

@@ -223,6 +223,7 @@ async def test_denied_paths_carry_nothing() -> None:
         ("{plane: 0, path: 9}", "no path 9"),
         ("{plane: 0, nics: x*}", "the name of no NIC"),
         ("{plane: 0, to: h999}", "h999"),
+        ("{plane: 0, nics: h001, to: h001}", r"deny\[0\].to: h001 has no path towards itself"),
     ],
 )
 def test_what_cannot_be_denied_is_refused(entry: str, part: str) -> None:

@@ -68,6 +68,10 @@ async def test_mistakes_and_refusals_are_one_line(served: Fabric) -> None:
     assert "nearest is h001" in await asyncio.to_thread(fails, folder, "ev", "list", "h009", *at)
     assert "no QP towards h001" in await asyncio.to_thread(fails, folder, "ev", "list", "h000", "h001", *at)
     assert "no such state" in await asyncio.to_thread(fails, folder, "ev", "list", "h000", "--state", "well", *at)
+    for word in ("deny-path", "allow-path"):
+        told = await asyncio.to_thread(fails, folder, "ev", word, "h000", "0", "--peer", "h000", *at)
+        assert "--peer h000: h000 has no path towards itself" in told
+    assert "no path is denied" in await command(served, "ev", "denied", "h000")
     for words in (("list", T1), ("deny", T1, "5", "0x1")):
         assert "where a NIC is wanted" in await asyncio.to_thread(fails, folder, "ev", *words, *at)
 
