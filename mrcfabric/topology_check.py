@@ -25,6 +25,8 @@ MTU_CHOICES: Final = (256, 512, 1024, 2048, 4096)
 RATE_MIN_BPS: Final = 1_000_000
 RATE_MAX_BPS: Final = 1_600_000_000_000
 EVS_PER_QP_MAX: Final = 2048
+_SEED: Final = re.compile("[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]{1,128}")
+"""Screens and reports show it in a line of theirs. A lone half of a surrogate pair is a byte that was no text."""
 _FABRIC_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,31}", re.ASCII)
 
 
@@ -49,8 +51,8 @@ def check(topology: "Topology") -> None:
     system = topology.system
     if not isinstance(system, str) or (system and not _FABRIC_NAME.fullmatch(system)):
         raise _wrong("system", system, "lower-case letters, digits and hyphens, at most 32")
-    if not isinstance(topology.seed, str) or not 1 <= len(topology.seed) <= 128:
-        raise _wrong("seed", topology.seed, "a text of 1 to 128 characters")
+    if not isinstance(topology.seed, str) or not _SEED.fullmatch(topology.seed):
+        raise _wrong("seed", topology.seed, "one line of 1 to 128 characters, none of them a control character")
     for settings in TABLES:
         if not isinstance(getattr(topology, settings), Mapping):
             raise _wrong(settings, getattr(topology, settings), "a table of settings")

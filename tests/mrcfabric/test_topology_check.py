@@ -25,6 +25,10 @@ from mrcfabric.topology_check import TABLES
         ("dilation", 0.5),
         ("name", "My fabric"),
         ("seed", ""),
+        ("seed", "a\nb"),
+        ("seed", "\x1b[31mred"),
+        ("seed", "\udcff"),
+        ("seed", "x" * 129),
         *((table, 3) for table in TABLES),
     ],
 )
