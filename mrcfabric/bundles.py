@@ -4,12 +4,12 @@ Owns where these files are, and which file a name or a path means. `mrcfabric.to
 settings beneath those of a topology.
 """
 
-import difflib
 from pathlib import Path
 from typing import Final
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import shown
+from mrcfabric.nearest import nearest
 
 SHIPPED: Final = Path(__file__).parent / "systems"
 _ENDINGS: Final = (".yaml", ".yml")
@@ -31,8 +31,8 @@ def file_of(system: str, where: str) -> Path:
         return Path(system)
     known = names()
     if system not in known:
-        close = difflib.get_close_matches(system, known, n=1, cutoff=0.5)
-        nearest = f"nearest is {close[0]}; " if close else ""
-        hint = f"{nearest}there are {', '.join(known)}, or the path of a file with a / in it"
+        found = nearest(system, known)
+        near = f"nearest is {found}; " if found else ""
+        hint = f"{near}there are {', '.join(known)}, or the path of a file with a / in it"
         raise ConfigError(where, f"no system is called {shown(system)}", hint)
     return SHIPPED / f"{system}.yaml"

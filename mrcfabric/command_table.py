@@ -6,7 +6,6 @@ allows the command. A client asks for `SetImpairment(token, port, impairment)` a
 """
 
 import dataclasses
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, get_type_hints
@@ -14,6 +13,7 @@ from typing import Any, get_type_hints
 from mrcfabric.errors import RefusedError
 from mrcfabric.impairment import Impairment
 from mrcfabric.naming import shown
+from mrcfabric.nearest import nearest_hint
 
 WHOLE_MAX = (1 << 64) - 1
 TEXT_CHARS_MAX = 256
@@ -53,12 +53,12 @@ class CommandTable:
     def build(self, op: str, args: Mapping[str, Any], token: int) -> Any:
         """The command object. Raises RefusedError that names the argument and its expected type."""
         if op not in self._kinds:
-            raise RefusedError(f"no command is called {shown(op)} ({_nearest(op, self.names)})")
+            raise RefusedError(f"no command is called {shown(op)} ({nearest_hint(op, self.names)})")
         kind, fields = self._kinds[op]
         values: dict[str, Any] = {}
         for name, value in args.items():
             if name not in fields:
-                raise RefusedError(f"{op} has no argument {shown(str(name))} ({_nearest(str(name), list(fields))})")
+                raise RefusedError(f"{op} has no argument {shown(str(name))} ({nearest_hint(str(name), list(fields))})")
             values[name] = _checked(f"{op}.{name}", value, fields[name][0])
         missing = [name for name, (_, required) in fields.items() if required and name not in values]
         if missing:
@@ -126,8 +126,3 @@ def _checked_table(where: str, value: Any) -> dict[str, Any]:
         ):
             raise RefusedError(f"{where}: {shown(repr(item))} is neither a whole number nor a text nor yes or no")
     return dict(value)
-
-
-def _nearest(name: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"nearest is {close[0]}" if close else "there are " + ", ".join(known)

@@ -23,7 +23,6 @@ configuration from `topology`; `mrcfabric.daemon` uses the values. The keys, wit
 """
 
 import dataclasses
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -34,6 +33,7 @@ from typing import Any
 from mrcfabric.control import Address, Realm, read_secret, secret_of
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import shown
+from mrcfabric.nearest import nearest_hint
 from mrcfabric.quantity import quantity
 from mrcfabric.topology import Topology
 from mrcfabric.units import NEVER, Instant
@@ -315,9 +315,7 @@ def _table(where: str, value: Any, known: tuple[str, ...] | None = None) -> _Tab
         raise ConfigError(where, "is no table of settings")
     for key in value:
         if known is not None and key not in known:
-            close = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
-            hint = f"nearest is {close[0]}" if close else "there are " + ", ".join(known)
-            raise ConfigError(where, f"no setting is called {shown(key)}", hint)
+            raise ConfigError(where, f"no setting is called {shown(key)}", nearest_hint(key, known))
     return value
 
 

@@ -4,12 +4,12 @@ Checks names and kinds, and suggests the nearest known name. Each settings class
 """
 
 import dataclasses
-import difflib
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from mrcfabric.errors import ConfigError, misfit
 from mrcfabric.naming import shown
+from mrcfabric.nearest import nearest_hint
 from mrcfabric.quantity import WRITTEN
 
 T = TypeVar("T")
@@ -25,9 +25,7 @@ def settings_from(kind: type[T], raw: Mapping[str, Any], where: str, derived: Ma
     values = dict(derived or {})
     for key, value in raw.items():
         if key not in fields:
-            close = difflib.get_close_matches(key, fields, n=1, cutoff=0.5)
-            hint = f"nearest is {close[0]}" if close else "there are " + ", ".join(fields)
-            raise ConfigError(f"{where}.{shown(key)}", "no such setting", hint)
+            raise ConfigError(f"{where}.{shown(key)}", "no such setting", nearest_hint(key, fields))
         default = fields[key].default
         if isinstance(default, float) and type(value) is int:
             value = float(value)

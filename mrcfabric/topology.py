@@ -248,9 +248,9 @@ class Topology:
     def nearest(self, name: str) -> str:
         """The name of an existing node that is likely meant, or "" when none is close."""
         numbers = [int(text) for text in re.findall(r"\d{1,9}", name)]
-        if len(numbers) == 1 and not name.startswith("p"):
+        if len(numbers) == 1 and re.fullmatch("(h|nic|host|node)?[-_ ]?[0-9]+", name, re.IGNORECASE):
             return nic_name(min(numbers[0], self.nics - 1))
-        if len(numbers) >= 2 and name.startswith("p"):
+        if len(numbers) >= 2 and re.match("p[0-9]", name):
             plane = min(numbers[0], self.planes - 1)
             if len(numbers) >= 3 and numbers[1] >= 1:
                 return t1_name(plane, min(numbers[-1], self.t1_per_plane - 1))

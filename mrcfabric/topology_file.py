@@ -18,7 +18,6 @@ A file is one table; every key is optional and has the default of the `Topology`
 """
 
 import dataclasses
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ import yaml
 from mrcfabric import bundles, latency
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import shown
+from mrcfabric.nearest import nearest_hint
 from mrcfabric.quantity import PLAINLY, QUANTITY, UNITS, another_base, quantity
 from mrcfabric.topology import Topology
 from mrcfabric.topology_check import TABLES
@@ -303,7 +303,7 @@ def _entries(path: str, table: yaml.MappingNode, known: Sequence[str] | None, wh
         if known is not None and key in OF_SCENARIOS and key not in known:
             raise ConfigError(_place(path, key_node), f"{key} belongs to a scenario", "`mrcfabric run` takes scenarios")
         if known is not None and key not in known:
-            raise ConfigError(_place(path, key_node), f"no {what} is called {shown(key)}", _nearest(key, known))
+            raise ConfigError(_place(path, key_node), f"no {what} is called {shown(key)}", nearest_hint(key, known))
         if key in found:
             raise ConfigError(_place(path, key_node), f"{shown(key)} stands here twice")
         found[key] = node
@@ -355,7 +355,7 @@ def _override(flag: str, base: dict[str, Any], places: dict[str, str], prefix: s
         other = f", or {key}={latency.WORD}" if key == LATENCY_KEY else ""
         raise ConfigError(where, f"{key} is a table", f"one setting at a time: {key}.KEY=value{other}")
     if (dot and table not in TABLES) or (not dot and key not in _KEYS):
-        raise ConfigError(where, f"no setting is called {shown(key)}", _nearest(key, _KEYS))
+        raise ConfigError(where, f"no setting is called {shown(key)}", nearest_hint(key, _KEYS))
     try:
         value = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError):
@@ -379,11 +379,6 @@ def _written(flag: str, prefix: str) -> str:
         return flag.written
     key, _, text = flag.partition("=")
     return f"--system {shown(text)}" if key == SYSTEM_KEY else f"--set {shown(prefix + flag)}"
-
-
-def _nearest(key: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
-    return f"nearest is {close[0]}" if close else "there are " + ", ".join(known)
 
 
 def _place(path: str, node: yaml.Node) -> str:

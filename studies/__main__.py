@@ -7,13 +7,14 @@ python -m studies --check                 all of them, compared with what is sto
 """
 
 import argparse
-import difflib
 import json
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from mrcfabric.naming import shown
+from mrcfabric.nearest import nearest_hint
 from orchestrator.process.job_arguments import add_job_options, asked_pool
 from studies import document
 from studies.catalog import STUDIES
@@ -42,8 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     unknown = [name for name in given.names if name not in STUDIES]
     if unknown:
-        close = difflib.get_close_matches(unknown[0], STUDIES, n=1)
-        parser.error(f"no study is called {unknown[0]}" + (f"; nearest is {close[0]}" if close else ""))
+        hint = nearest_hint(unknown[0], STUDIES, "")
+        parser.error(f"no study is called {shown(unknown[0])}" + (f"; {hint}" if hint else ""))
     if given.seeds is not None and given.seeds < 1:
         parser.error("--seeds begins at 1")
     if given.seeds and (given.write or given.check):

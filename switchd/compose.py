@@ -8,7 +8,6 @@ one port: `trim` (off: it drops), `ecn`, `trim_dscp` (one of the fabric's two co
 """
 
 import dataclasses
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -16,6 +15,7 @@ from mrcfabric.class_egress_config import ClassEgressConfig
 from mrcfabric.egress_config import OVERHEAD_BYTES, EgressConfig
 from mrcfabric.errors import ConfigError, misfit, out_of_order
 from mrcfabric.naming import adjacency_usid, shown
+from mrcfabric.nearest import nearest_hint
 from mrcfabric.rng import seed_of
 from mrcfabric.settings import settings_from
 from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, PortLink, Setting, Topology
@@ -227,8 +227,7 @@ def _port_key(topology: Topology, key: str) -> tuple[str, int, str]:
     if int(number) >= count:
         raise ConfigError(where, f"{node} has no port {int(number)}", f"its ports are 0 to {count - 1}")
     if knob not in PORT_KNOBS:
-        close = difflib.get_close_matches(knob, PORT_KNOBS, n=1, cutoff=0.5) or list(PORT_KNOBS)
-        raise ConfigError(where, f"no setting of a port is called {shown(knob)}", "nearest is " + ", ".join(close))
+        raise ConfigError(where, f"no setting of a port is called {shown(knob)}", nearest_hint(knob, PORT_KNOBS))
     return node, int(number), knob
 
 

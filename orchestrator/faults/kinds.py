@@ -4,13 +4,13 @@ Owns names, units, defaults and meanings, for the scenario language, the command
 `mrcfabric.impaired_link` says what a kind does to a packet; `orchestrator.faults.effects` says which commands it takes.
 """
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from mrcfabric.errors import ConfigError
+from mrcfabric.nearest import nearest_hint
 from orchestrator.faults.fault import Figure
 
 
@@ -284,8 +284,7 @@ def struck(kind: str) -> Target:
 
 def nearest_kind(name: str) -> str:
     """The hint for somebody who named a kind that does not exist."""
-    close = difflib.get_close_matches(name, KINDS, n=1, cutoff=0.5)
-    return f"nearest is {close[0]}" if close else "there are " + ", ".join(KINDS)
+    return nearest_hint(name, KINDS)
 
 
 def no_hosts(what: str) -> ConfigError:

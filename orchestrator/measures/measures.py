@@ -4,10 +4,10 @@ Owns the table, for expectations, conditions, scripts and the docs alike. `check
 `rates`, `counts`, `durations`, `links` and `outcomes` compute the figures.
 """
 
-import difflib
 from collections.abc import Mapping
 
 from mrcfabric.errors import ConfigError
+from mrcfabric.nearest import nearest_hint
 from nicd.core.ev_state import EV_STATES
 from nicd.core.stats import RETRANSMIT_CAUSES
 from orchestrator.measures import counts, durations, links, optimum, outcomes, rates
@@ -320,9 +320,8 @@ MEASURES: Mapping[str, Measure] = {
 
 
 def find(name: str, where: str) -> Measure:
-    """The measure of this name. Raises ConfigError, with the nearest name, when there is none."""
+    """The measure of this name. Raises ConfigError, with the nearest name or all, when there is none."""
     measure = MEASURES.get(name)
     if measure is None:
-        nearest = difflib.get_close_matches(name, MEASURES, n=1, cutoff=0.0)[0]
-        raise ConfigError(where, f"no measure is called {name!r}", f"nearest is {nearest}")
+        raise ConfigError(where, f"no measure is called {name!r}", nearest_hint(name, MEASURES))
     return measure

@@ -3,13 +3,13 @@
 Daemons write one line per event, the node's name first. Owns nothing but the reading; `run_folder` owns the files.
 """
 
-import difflib
 import os
 from collections import deque
 from pathlib import Path
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import shown
+from mrcfabric.nearest import nearest_hint
 
 TAIL_BYTES_MAX = 16 << 20
 """Older lines of a longer file are not read."""
@@ -47,5 +47,4 @@ def _hint(node: str, logs: Path) -> str:
     found = sorted(path.stem for path in logs.glob("*.log")) if logs.is_dir() else []
     if not found:
         return "nothing has run there"
-    near = difflib.get_close_matches(node, found, n=1)
-    return f"nearest is {near[0]}" if near else f"there are logs of {found[0]} to {found[-1]}"
+    return nearest_hint(node, found, f"there are logs of {found[0]} to {found[-1]}")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import shown
+from mrcfabric.nearest import nearest_hint
 from mrcfabric.topology import Topology
 from mrcfabric.units import NS_PER_S
 from nicd.programs.catalogue import PROGRAMS
@@ -16,7 +17,7 @@ from orchestrator.scenario.method import Site
 from orchestrator.scenario.model import WORKLOADS
 from orchestrator.scenario.workloads import program_of, traces_read
 from orchestrator.yamlfile.decode import by_kind
-from orchestrator.yamlfile.document import Document, Spot, nearest, override
+from orchestrator.yamlfile.document import Document, Spot, override
 from orchestrator.yamlfile.spelling import LENGTH_NS_MAX, Scale, spelled
 
 _NAME = "typed"
@@ -31,7 +32,7 @@ def workload(topology: Topology, kind: str, ranks: Sequence[str], settings: Sequ
     Its name, number and begin are placeholders. Raises ConfigError that names the flag.
     """
     if kind not in PROGRAMS:
-        raise ConfigError(shown(kind), "no such kind of work", nearest(kind, PROGRAMS))
+        raise ConfigError(shown(kind), "no such kind of work", nearest_hint(kind, PROGRAMS))
     document = Document("command line", {"name": _NAME, "kind": kind, "ranks": _ranks(ranks)})
     document.places[()] = kind
     document.places["ranks",] = "NICs"
@@ -41,7 +42,7 @@ def workload(topology: Topology, kind: str, ranks: Sequence[str], settings: Sequ
         if key in _ELSEWHERE:
             raise ConfigError(f"--set {shown(setting)}", "is said otherwise", _ELSEWHERE[key])
         if key not in known:
-            raise ConfigError(f"--set {shown(setting)}", f"no figure of a {kind}", nearest(key, known))
+            raise ConfigError(f"--set {shown(setting)}", f"no figure of a {kind}", nearest_hint(key, known))
         override(document, setting)
     entry = traces_read(Spot(document), document.root)
     site = Site(topology, Scale(topology.base_rtt_ns(), NS_PER_S), topology.seed, LENGTH_NS_MAX, 0)

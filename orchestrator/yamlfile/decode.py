@@ -14,7 +14,8 @@ from msgspec import Meta, Struct
 
 from mrcfabric.errors import ConfigError, misfit
 from mrcfabric.naming import shown
-from orchestrator.yamlfile.document import Spot, nearest
+from mrcfabric.nearest import nearest_hint
+from orchestrator.yamlfile.document import Spot
 from orchestrator.yamlfile.spelling import WANTED
 
 T = TypeVar("T")
@@ -44,7 +45,7 @@ def by_kind(spot: Spot, data: Any, key: str, shapes: Mapping[str, type[Struct]],
     if isinstance(kind, bool):
         raise _misfit(spot / key, kind, f"a {what}")
     if not isinstance(kind, str) or kind not in shapes:
-        raise (spot / key).wrong(f"no {what} is called {shown(str(kind))}", nearest(str(kind), shapes))
+        raise (spot / key).wrong(f"no {what} is called {shown(str(kind))}", nearest_hint(str(kind), shapes))
     return decode(spot, data, shapes[kind])
 
 
@@ -55,7 +56,7 @@ def _complaint(spot: Spot, data: Any, shape: Any, message: str) -> ConfigError:
         step: str | int = int(number) if number else name
         spot, shape, value = spot / step, _inside(shape, step), value[step]
     if found := _UNKNOWN.search(message):
-        return (spot / found[1]).wrong("no such key here", nearest(found[1], _keys(shape)))
+        return (spot / found[1]).wrong("no such key here", nearest_hint(found[1], _keys(shape)))
     if found := _MISSING.search(message):
         return spot.wrong(f"{found[1]} is missing", f"{found[1]}: {wanted(_inside(shape, found[1]))}")
     if isinstance(value, bool):

@@ -4,9 +4,8 @@ Owns the reading, `--set` flags on top of it, and the line that an error names. 
 `mrcfabric.topology_file` reads the table under `fabric`.
 """
 
-import difflib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, TypeAlias
 
@@ -14,6 +13,7 @@ import yaml
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import shown
+from mrcfabric.nearest import nearest_hint
 from mrcfabric.quantity import PLAINLY, another_base
 from mrcfabric.topology import Topology
 from mrcfabric.topology_file import text_of
@@ -79,13 +79,6 @@ def dotted(path: Path) -> str:
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{shown(part)}" if text else shown(part)
     return text
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """A hint: the known word that was probably meant, or all of them."""
-    words = list(known)
-    close = difflib.get_close_matches(word, words, n=1, cutoff=0.5)
-    return f"nearest is {close[0]}" if close else "there are " + ", ".join(words)
 
 
 def read(path: str, overrides: Sequence[str] = ()) -> Document:
@@ -256,7 +249,7 @@ def _follow(root: Any, words: Sequence[str], where: str) -> tuple[Any, Path]:
         if isinstance(here, list):
             step = _position(here, word, where)
         elif not isinstance(here, dict) or word not in here:
-            raise ConfigError(where, f"there is no {shown(word)}", nearest(word, here) if here else "")
+            raise ConfigError(where, f"there is no {shown(word)}", nearest_hint(word, here) if here else "")
         here, path = here[step], (*path, step)  # type: ignore[assignment]
     return here, path
 
@@ -269,4 +262,4 @@ def _position(entries: Sequence[Any], word: str, where: str) -> int:
     if word.isdecimal() and word.isascii() and len(word) < 7 and int(word) < len(entries):
         return int(word)
     known = [name for name in names if isinstance(name, str)]
-    raise ConfigError(where, f"no entry is called {shown(word)}", nearest(word, known) if known else "")
+    raise ConfigError(where, f"no entry is called {shown(word)}", nearest_hint(word, known) if known else "")

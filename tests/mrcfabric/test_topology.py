@@ -113,6 +113,12 @@ def test_an_unknown_node_is_refused_with_the_nearest(name: str, nearest: str) ->
         Topology.demo().parse_node(name)
 
 
+@pytest.mark.parametrize("name", ["banana7", "x9", "pizza1-2", "7up", "house 5 of 9"])
+def test_what_is_like_no_node_is_refused_without_a_nearest(name: str) -> None:
+    with pytest.raises(ConfigError, match="nodes are h000"):
+        Topology.demo().parse_node(name)
+
+
 @pytest.mark.parametrize(
     "name", ["", "~", "nonsense", "h000", "h000~h000", "h000~h001", "h000~p0-t1-0", "h000~p0-t0-0~"]
 )

@@ -70,7 +70,7 @@ def test_a_port_can_differ_from_the_others_of_its_switch() -> None:
         ("p9-t0-1.3.trim", False, "p9-t0-1"),
         ("h000.3.trim", False, "is a NIC"),
         ("p3-t0-1.3.trin", False, "nearest is trim"),
-        ("p3-t0-1.3.colour", False, "nearest is trim, ecn, trim_dscp"),
+        ("p3-t0-1.3.colour", False, "there are trim, ecn, trim_dscp"),
         ("p3-t0-1.3.trim", 0, "true or false"),
         ("p3-t0-1.3.trim_dscp", True, "a whole number"),
         ("p3-t0-1.3.trim_dscp", 46, "12 or 16"),

@@ -105,17 +105,14 @@ def _nobody_reads() -> bool:
 
 def _check(kinds: Iterable[str]) -> None:
     """Raises ConfigError for an unknown kind."""
-    import difflib
-
     from mrcfabric.errors import ConfigError
     from mrcfabric.naming import shown
+    from mrcfabric.nearest import nearest_hint
     from orchestrator.live.event_lines import KINDS
 
     for kind in kinds:
         if kind not in KINDS:
-            near = difflib.get_close_matches(kind, KINDS, n=1, cutoff=0.5)
-            hint = f"nearest is {near[0]}" if near else "there are " + ", ".join(KINDS)
-            raise ConfigError("--kind", f"{shown(kind)} is no kind of event", hint)
+            raise ConfigError("--kind", f"{shown(kind)} is no kind of event", nearest_hint(kind, KINDS))
 
 
 def _print(found: Iterable[dict[str, Any]], as_json: bool) -> None:

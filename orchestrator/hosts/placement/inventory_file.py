@@ -18,7 +18,6 @@ The types below say what may stand where, and `tools.schemas.inventory` makes th
 table here holds texts with a pattern, for the reason that `orchestrator.scenario.model` gives.
 """
 
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from ipaddress import IPv6Address, ip_address
@@ -28,6 +27,7 @@ from typing import Annotated, Any, Final, TypeAlias
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from mrcfabric.naming import shown
+from mrcfabric.nearest import nearest_hint
 from mrcfabric.topology_file import text_of
 from orchestrator.hosts.placement.inventory import (
     PYTHON,
@@ -324,6 +324,5 @@ def _meant(spot: Spot, text: str, hosts: tuple[Host, ...]) -> tuple[str, ...]:
 
 
 def _nearest(word: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
     listed = ", ".join(known[:SHOWN_MAX]) + (", ..." if len(known) > SHOWN_MAX else "")
-    return f"nearest is {close[0]}" if close else f"there are {listed}"
+    return nearest_hint(word, known, f"there are {listed}")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mrcfabric.errors import ConfigError
-from orchestrator.yamlfile.document import Spot, dotted, nearest, parse, read, top_keys
+from orchestrator.yamlfile.document import Spot, dotted, parse, read, top_keys
 
 TEXT = """\
 name: a
@@ -122,8 +122,6 @@ def test_a_flag_that_is_no_yaml_is_a_text(tmp_path: Path) -> None:
 
 def test_words() -> None:
     assert dotted(("method", 2, "at")) == "method[2].at"
-    assert nearest("los", ["loss", "flap"]) == "nearest is loss"
-    assert nearest("qqq", ["loss", "flap"]) == "there are loss, flap"
 
 
 def test_the_outermost_keys_tell_kinds_of_files_apart(tmp_path: Path) -> None:
