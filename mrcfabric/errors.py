@@ -21,7 +21,7 @@ class ConfigError(Exception):
     """A mistake of the operator: where it is, what it is, and how to mend it."""
 
     def __init__(self, where: str, what: str, hint: str = "", also: tuple[str, ...] = ()) -> None:
-        super().__init__(_one_line(f"{where}: {what}" + (f" ({hint})" if hint else "")))
+        super().__init__(one_line(f"{where}: {what}" + (f" ({hint})" if hint else "")))
         self.where = where
         self.what = what
         self.hint = hint
@@ -55,7 +55,7 @@ def bounds(least: int | None, most: int | None) -> str:
     return f"{least} to {most}"
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
     """The text with every sign that could move a cursor or end a line written out."""
     if text.isprintable():
         return text

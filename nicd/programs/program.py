@@ -89,6 +89,8 @@ class Program:
                 raise ConfigError(f"program.{key}", f"{value!r} will not do", f"wanted: {kind.__name__}")
         if set(settings) - set(kinds):
             raise ConfigError("program", f"has no {', '.join(sorted(set(settings) - set(kinds)))}")
+        if not settings["name"].isprintable():
+            raise ConfigError("program.name", f"{settings['name']!r} will not do", "one line of printable characters")
         ranks = settings["ranks"]
         if not 0 <= settings["number"] < PROGRAMS_MAX:
             raise ConfigError("program.number", f"{settings['number']} is out of range", f"0..{PROGRAMS_MAX - 1}")

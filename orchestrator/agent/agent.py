@@ -366,4 +366,5 @@ async def _body(request: web.Request) -> dict[str, Any]:
         body = None
     if not isinstance(body, dict):
         raise ConfigError("request", "is no JSON table")
+    bodies.check_texts(body)
     return body

@@ -149,6 +149,6 @@ async def _owner_of(request: web.Request) -> str:
     except (ValueError, ConnectionError, RecursionError, BadHttpMessage):  # nested too deeply; a line too long
         body = None
     owner = body.get("owner") if isinstance(body, dict) else None
-    if not isinstance(owner, str) or not 0 < len(owner) <= OWNER_CHARS_MAX:
-        raise ConfigError("owner", f"{owner!r} will not do", f"1 to {OWNER_CHARS_MAX} characters")
+    if not isinstance(owner, str) or not 0 < len(owner) <= OWNER_CHARS_MAX or not owner.isprintable():
+        raise ConfigError("owner", f"{owner!r} will not do", f"1 to {OWNER_CHARS_MAX} printable characters")
     return owner

@@ -9,7 +9,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.errors import ConfigError, RefusedError, one_line
 from orchestrator.cli.first_process import stand_in_front
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ def _run() -> int:
     except SystemExit as done:
         return done.code if isinstance(done.code, int) else 1 if done.code else 0
     except _refusals() as error:
-        print(f"mrcfabric: {error}", file=sys.stderr)
+        lines = [one_line(line) for line in str(error).split("\n")]  # what a daemon said may have several
+        print("mrcfabric: " + "\n".join(lines), file=sys.stderr)
         return EXIT_REFUSED
     return 0

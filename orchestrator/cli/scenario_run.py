@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO, cast
 
 import typer
 
+from mrcfabric.errors import one_line
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -122,7 +124,8 @@ def _reported(
     folder = folder or default_path(plan.name)
     observer.ended(data)
     if flag and (folder / files.JSON_NAME).exists():
-        typer.echo(f"the report of an earlier run in {folder} is replaced; {flag} DIR keeps both", err=True)
+        kept = one_line(str(folder))
+        typer.echo(f"the report of an earlier run in {kept} is replaced; {flag} DIR keeps both", err=True)
     try:
         with waiting("writing the report", terminal_only=True):
             files.write(data, folder, render(data, recording))

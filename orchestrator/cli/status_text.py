@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mrcfabric.cores import COMPILED, Cores
+from mrcfabric.errors import one_line
 from orchestrator.cli.rc_text import rc_text
 from orchestrator.cli.uet_text import uet_text
 
@@ -40,7 +41,7 @@ def render_status(answer: dict[str, Any]) -> str:
         f"fabric {answer['name']}: {run}, agent pid {answer['pid']}",
         f"  system    {answer['system']}",
         f"  cores     {Cores(**answer['cores']).line}",
-        f"  folder    {answer['folder']}" + (f", {_FULL}" if answer["full"] else ""),
+        f"  folder    {one_line(answer['folder'])}" + (f", {_FULL}" if answer["full"] else ""),
         f"  ports     {answer['ports'][0]}..{answer['ports'][1]}   metrics {answer['http']}/metrics/NODE",
         f"  time      {fidelity['fabric_ns'] / 1000:.3f} us of fabric time, {clock}{slower}",
         f"  fidelity  {valid}: {fidelity['frames']:,} frames, {losses}",

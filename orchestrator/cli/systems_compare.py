@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from mrcfabric import bundles
-from mrcfabric.errors import ConfigError
+from mrcfabric.errors import ConfigError, one_line
 
 if TYPE_CHECKING:
     from orchestrator.report.systems import Ran
@@ -78,7 +78,8 @@ def carried_out(asked: Asked, observer: Callable[[], "RunObserver"]) -> tuple[di
     folder = asked.folder or default_path(f"{plans[0].name}-systems")
     with files.prepared(folder):
         if (folder / JSON_NAME).exists():
-            typer.echo(f"the comparison of an earlier run in {folder} is replaced; -o DIR keeps both", err=True)
+            kept = one_line(str(folder))
+            typer.echo(f"the comparison of an earlier run in {kept} is replaced; -o DIR keeps both", err=True)
         runs = _runs(asked, plans, folder, observer)
         data = systems.record(runs)
         texts = {JSON_NAME: json.dumps(data, indent=1) + "\n", systems_page.PAGE_NAME: systems_page.render(data, runs)}

@@ -22,7 +22,7 @@ import uvloop
 from setproctitle import setproctitle
 
 from mrcfabric.control import NoAnswerError
-from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.errors import ConfigError, RefusedError, one_line
 from mrcfabric.topology import Topology
 from orchestrator.cli import supervision
 from orchestrator.cli.progress import Wait, waiting
@@ -259,7 +259,7 @@ def summary(agent: "Agent", options: UpOptions, stop: str) -> str:
     return "\n".join(
         [
             f"fabric {topology.name}: {size}; {topology.nodes} daemons in {processes} processes, ready in {took:.1f} s",
-            f"  folder   {folder}   (logs, state.json, Prometheus targets.json)",
+            f"  folder   {one_line(str(folder))}   (logs, state.json, Prometheus targets.json)",
             *over,
             f"  ports    {layout.port_base}..{last} {where}",
             f"  metrics  http://{layout.http_address}/metrics/{nic}   (/sd lists all)",

@@ -4,11 +4,24 @@ Owns which values a key may have. The endpoints (`orchestrator.agent`) say what 
 and the key, and raises ConfigError.
 """
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from mrcfabric.errors import ConfigError
+from mrcfabric.naming import shown
 from mrcfabric.units import NEVER
+
+
+def check_texts(body: Mapping[str, Any]) -> None:
+    """Refuse texts that cannot be written as UTF-8: lone halves of surrogate pairs, which bytes of another encoding on
+    a command line become."""
+    for key, value in body.items():
+        try:
+            json.dumps({key: value}, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            what = f"{error.object[error.start : error.end]!r} is no character"
+            raise ConfigError(shown(key), what, "a text in UTF-8") from None
 
 
 def text(body: Mapping[str, Any], key: str, default: str | None = None) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mrcfabric.errors import ConfigError
+from mrcfabric.errors import ConfigError, one_line
 
 PORT_MIN = 10_000
 PORT_END = 32_000
@@ -203,4 +203,4 @@ def command_of(pid: int) -> str:
     except OSError:
         return "gone"
     text = " ".join(raw.replace(b"\0", b" ").decode(errors="replace").split())  # one line, whatever its arguments
-    return text[:80] or "unnamed"
+    return one_line(text[:80]) or "unnamed"

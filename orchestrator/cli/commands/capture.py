@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mrcfabric.errors import one_line
 from orchestrator.cli.flags import NameOption, RunDirOption, duration, ev_number
 
 if TYPE_CHECKING:
@@ -91,12 +92,12 @@ async def _run(fabric: "AgentFabric", request: "Request", target: str) -> "Outco
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     with Sink(target) as sink:
-        said = f"capturing {len(request.wires)} directions of links into {sink.name}"
+        said = f"capturing {len(request.wires)} directions of links into {one_line(sink.name)}"
         return await capture(fabric, request, sink, stop, lambda: typer.echo(said, err=True))
 
 
 def _tell(outcome: "Outcome", target: str) -> None:
-    where = "" if target == "-" else f" in {target}"
+    where = "" if target == "-" else f" in {one_line(target)}"
     typer.echo(f"{outcome.packets} packets, {outcome.size_bytes} bytes{where}: {outcome.why}", err=True)
     if outcome.lost:
         typer.echo(f"{outcome.lost} packets came faster than they could be read, and are missing", err=True)

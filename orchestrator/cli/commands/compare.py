@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from mrcfabric.errors import one_line
 from orchestrator.cli.flags import JsonOption
 
 EXIT_DIFFERENT = 1
@@ -104,5 +105,5 @@ def _systems(
         typer.echo(json.dumps(data, indent=1))
     else:
         typer.echo("\n".join(render(data)))
-        typer.echo(f"report: {place / PAGE_NAME}")
+        typer.echo(f"report: {one_line(str(place / PAGE_NAME))}")
     return int(data["exit_code"])

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mrcfabric.errors import one_line
 from orchestrator.cli.flags import (
     ENGINE,
     DelayOption,
@@ -173,7 +174,8 @@ def down(name: NameOption = None, run_dir: RunDirOption = None) -> None:
     folder = folder_of(name, run_dir)
     if not run_folder.is_held(folder):
         swept = run_folder.sweep_dead(folder)
-        typer.echo(f"swept {folder}, whose agent had ended" if swept else f"no fabric runs in {folder}")
+        where = one_line(str(folder))
+        typer.echo(f"swept {where}, whose agent had ended" if swept else f"no fabric runs in {where}")
         return
     pid = run_folder.holder_pid(folder)
     agent = _watched(pid)
@@ -191,7 +193,7 @@ def down(name: NameOption = None, run_dir: RunDirOption = None) -> None:
         # It lets go of the folder a moment before it is gone itself.
         select.select([agent], [], [], TERM_WALL_S)
         os.close(agent)
-    typer.echo(f"stopped {folder}")
+    typer.echo(f"stopped {one_line(str(folder))}")
 
 
 def _watched(pid: int | None) -> int | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mrcfabric.errors import one_line
 from orchestrator.cli.flags import (
     DelayOption,
     EvsOption,
@@ -127,12 +128,13 @@ def _summary(out: Path, namespace: str, workloads: "Workloads") -> str:
     shares = len(workloads.hosts)
     at = "anywhere" if workloads.leader is None else f"on {workloads.leader.name}"
     kind = "deployment" if workloads.stands else "job"
+    where = one_line(str(out))
     lines = [
-        f"wrote {out}: fabric {workloads.fabric} in namespace {namespace}",
+        f"wrote {where}: fabric {workloads.fabric} in namespace {namespace}",
         f"  shares   {shares}: " + " ".join(host.name for host in workloads.hosts),
         f"  led      by a {kind} {at}",
-        f"  keys     in {out}/secret, to be kept as the cluster's key is",
-        f"  start    kubectl apply -k {out}",
+        f"  keys     in {where}/secret, to be kept as the cluster's key is",
+        f"  start    kubectl apply -k {where}",
         f"  look     kubectl -n {namespace} logs -f {kind}/{LEADER}",
     ]
     if workloads.stands:

@@ -10,6 +10,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from mrcfabric.errors import one_line
 from orchestrator.cli.flags import (
     ENGINE,
     DaskOption,
@@ -116,7 +117,7 @@ def run(
         observer = scenario_run.stream() if as_json else scenario_run.observer(plain, Console())
         done = scenario_run.carried_out(open_backend, observer, report, junit=junit, trace=trace)
     if not as_json:
-        typer.echo(f"report: {done.folder}")
+        typer.echo(f"report: {one_line(str(done.folder))}")
     raise typer.Exit(done.code)
 
 

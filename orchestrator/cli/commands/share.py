@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mrcfabric.errors import one_line
+
 if TYPE_CHECKING:
     from mrcfabric.control_message import Address
     from orchestrator.hosts.share_service import ShareService
@@ -54,7 +56,7 @@ def share(
 
     if new_key is not None:
         write_new(new_key)
-        typer.echo(f"wrote {new_key}")
+        typer.echo(f"wrote {one_line(str(new_key))}")
         return
     for option, value in (("--listen", listen), ("--key", key), ("--run-dir", run_dir)):
         if value is None:
@@ -114,7 +116,8 @@ async def _serve(service: "ShareService", listen: "Address", run_dir: Path) -> N
     def ready(address: "Address") -> None:
         at = f"{address[0]} port {address[1]}"
         setproctitle(f"mrcfabric share service at {at}")
-        typer.echo(f"mrcfabric {version('mrcfabric')} shares this machine at {at}; runs are below {run_dir}")
+        below = one_line(str(run_dir))
+        typer.echo(f"mrcfabric {version('mrcfabric')} shares this machine at {at}; runs are below {below}")
         supervision.tell(supervision.READY, f"STATUS=called at {at}")
 
     def end() -> None:

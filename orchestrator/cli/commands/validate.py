@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from mrcfabric.errors import one_line
 from orchestrator.cli.flags import InventoryOption, hosts_of
 
 OF_SYSTEMS = frozenset({"about", "source"})
@@ -40,7 +41,7 @@ def validate(
     wrong = 0
     for file in files:
         try:
-            typer.echo(f"{file}: good: {_described(str(file), settings or [], inventory)}")
+            typer.echo(f"{one_line(str(file))}: good: {_described(str(file), settings or [], inventory)}")
         except ConfigError as error:
             wrong += 1
             typer.echo(f"mrcfabric: {error}", err=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import typer
 
+from mrcfabric.errors import one_line
 from orchestrator.cli.flags import (
     ENGINE,
     EngineOption,
@@ -138,7 +139,7 @@ def demo(
     observer = scenario_run.observer(plain, Console(stderr=as_json))
     open_backend = launched(plan, folder, cluster=cluster)
     done = scenario_run.carried_out(open_backend, observer, folder, flag="--run-dir")
-    typer.echo(json.dumps(done.report, indent=1) if as_json else f"report: {folder / PAGE_NAME}")
+    typer.echo(json.dumps(done.report, indent=1) if as_json else f"report: {one_line(str(folder / PAGE_NAME))}")
     raise typer.Exit(done.code)
 
 
@@ -195,9 +196,10 @@ def perf(
     folder = run_dir or default_path("perf")
     data = _shown(run, folder, quiet=as_json)
     if (folder / JSON_NAME).exists():
-        typer.echo(f"the report of an earlier run in {folder} is replaced; --run-dir DIR keeps both", err=True)
+        kept = one_line(str(folder))
+        typer.echo(f"the report of an earlier run in {kept} is replaced; --run-dir DIR keeps both", err=True)
     path = report.write(data, folder)
-    typer.echo(json.dumps(data, indent=1) if as_json else f"{summary(data)}\nreport: {path}")
+    typer.echo(json.dumps(data, indent=1) if as_json else f"{summary(data)}\nreport: {one_line(str(path))}")
     raise typer.Exit(EXIT_CODES[data["verdict"]])
 
 
@@ -265,6 +267,7 @@ def send(
         typer.echo(json.dumps(record, indent=1))
     else:
         word = "the same at the far end" if record["same"] else f"DIFFERENT at the far end: {record['sha256_arrived']}"
-        typer.echo(f"{record['file']}: {record['bytes']:,} bytes {source} -> {target}, {record['goodput_gbps']} Gb/s")
+        sent = one_line(record["file"])
+        typer.echo(f"{sent}: {record['bytes']:,} bytes {source} -> {target}, {record['goodput_gbps']} Gb/s")
         typer.echo(f"sha256 {record['sha256']} {word}")
     raise typer.Exit(0 if record["same"] else 1)

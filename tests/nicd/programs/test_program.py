@@ -45,6 +45,7 @@ def test_settings_are_the_inverse_of_of() -> None:
         ({"ranks": [1, "h001"]}, "ranks"),
         ({"begin_ns": -1}, "begin_ns"),
         ({"seed": 4}, "seed"),
+        ({"name": "a\x1b[31m"}, "program.name"),
         ({"colour": "red"}, "colour"),
         ({"figures": None}, "figures"),
     ],

@@ -46,6 +46,8 @@ def test_an_unknown_option_is_exit_2_without_a_traceback(
     [
         (ConfigError("p9-t0-0", "no such node", "nearest is p7-t0-0"), "p9-t0-0: no such node (nearest is p7-t0-0)", 2),
         (RefusedError("the QP is gone"), "the QP is gone", 1),
+        (RefusedError("no QP \x1b[31mred\udcff"), r"no QP \x1b[31mred\udcff", 1),
+        (RefusedError("it said:\nnothing\x07"), "it said:\nnothing\\x07", 1),
     ],
 )
 def test_mistakes_and_refusals_are_one_line(

@@ -49,3 +49,10 @@ def test_a_key_is_read_or_has_its_default(read: Any, given: dict[str, Any], more
 def test_what_will_not_do_is_refused(read: Any, wrong: Any, more: tuple[Any, ...], complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
         read({"key": wrong}, "key", *more)
+
+
+def test_a_text_that_is_no_text_is_refused_by_its_key() -> None:
+    bodies.check_texts({"a": "\u00e4\U0001f600\n", "b": [1, None, {"c": "x"}], "d": float("inf")})
+    for value in ("\udcff", ["a", "\ud800"], {"c": {"\udcff": 1}}):
+        with pytest.raises(ConfigError, match=r"^seed: '.ud.*' is no character \(a text in UTF-8\)$"):
+            bodies.check_texts({"id": "f", "seed": value})

@@ -50,7 +50,7 @@ async def test_no_agent_gives_no_lease(tmp_path: Path) -> None:
 
 
 async def test_a_name_that_will_not_do_is_the_owners_mistake(served: Fabric) -> None:
-    with pytest.raises(ConfigError, match="1 to 80 characters"):
+    with pytest.raises(ConfigError, match="1 to 80 printable characters"):
         async with lease(str(served.folder.agent_socket), ""):
             pass
 

@@ -2,12 +2,15 @@
 
 import os
 import socket
+import subprocess
+import sys
 
 import pytest
 
 from mrcfabric.errors import ConfigError
 from orchestrator.process import ports
-from orchestrator.process.ports import PORT_END, PORT_MIN, PortBlock, allocate, ephemeral_range, owner_of
+from orchestrator.process.ports import PORT_END, PORT_MIN, PortBlock, allocate, command_of, ephemeral_range, owner_of
+from tests.support.wait import eventually_blocking
 
 
 def bound_udp(port: int) -> socket.socket:
@@ -121,3 +124,12 @@ def test_closing_twice_is_harmless() -> None:
     block: PortBlock = allocate(1)
     block.close()
     block.close()
+
+
+def test_a_command_is_shown_in_one_line_whatever_its_arguments_are() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()", "a\x1b[31m\nb"], stdin=subprocess.PIPE) as process:
+        try:
+            eventually_blocking(lambda: "input()" in command_of(process.pid), 10.0)
+            assert "a\\x1b[31m b" in command_of(process.pid)
+        finally:
+            process.kill()

@@ -140,6 +140,24 @@ def test_a_second_run_says_that_it_replaces_the_report_of_the_first(scenario: Pa
     assert said == ["", "the report of an earlier run in kept is replaced; --report DIR keeps both\n"]
 
 
+def test_a_folder_is_printed_in_one_line_whatever_it_is_called(scenario: Path) -> None:
+    folder = "kept\x1b[31m\nhere"
+    for _ in range(2):
+        done = invoke(scenario.parent, "small.yaml", "--backend", "sim", "--report", folder)
+        assert (done.exit_code, (scenario.parent / folder / "report.json").exists()) == (0, True)
+    assert done.stdout.splitlines()[-1] == "report: kept\\x1b[31m\\nhere"
+    assert done.stderr.startswith("the report of an earlier run in kept\\x1b[31m\\nhere is replaced")
+
+
+@pytest.mark.parametrize("seed", ["a\nb", "\x1b[31mred", "\udcff"])
+def test_a_seed_that_is_no_line_of_text_is_refused(scenario: Path, seed: str) -> None:
+    for more in (["--dry-run"], ["--backend", "sim"], ["--backend", "sim", "--repeat", "2"]):
+        done = invoke(scenario.parent, "small.yaml", "--seed", seed, *more)
+        assert isinstance(done.exception, ConfigError)
+        assert str(done.exception).startswith("--seed: ")
+    assert not (scenario.parent / "out").exists()
+
+
 def test_a_dry_run_prints_the_timetable_and_does_nothing(scenario: Path) -> None:
     out = invoke(scenario.parent, "small.yaml", "--dry-run", "--seed", "two").stdout
     assert "seed two" in out

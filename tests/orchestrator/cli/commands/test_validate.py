@@ -134,3 +134,10 @@ def test_a_system_is_tried_on_the_demonstration(tmp_path: Path) -> None:
     assert f"{mine}:3: nic.transport: plain packets of nic.transport rc have no uSIDs" in done.stderr
     mine.write_text("about: For tests.\nsource: Nobody.\nnic: {path_policy: single}\n")
     assert run(str(mine)).stdout == f"{mine}: good: system mine, 1 setting: For tests.\n"
+
+
+def test_a_file_is_named_in_one_line_whatever_it_is_called(whole: Path) -> None:
+    strange = whole.rename(whole.parent / "a\x1b[31m\nb.yaml")
+    said = run(str(strange)).stdout
+    assert said.startswith(f"{whole.parent}/a\\x1b[31m\\nb.yaml: good: scenario whole")
+    assert said.count("\n") == 1
