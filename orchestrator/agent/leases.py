@@ -20,6 +20,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import BadHttpMessage
 
 from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.naming import shown
 from orchestrator.client.lease import LEASE_WALL_S
 from orchestrator.process.answer_wait import done_within
 from orchestrator.process.ports import command_of
@@ -80,7 +81,7 @@ class Leases:
             return
         if owner in self._lost:
             raise RefusedError(self._lost[owner])
-        raise RefusedError(f"{owner or 'who gives no name'} holds no lease: {what} when it dies")
+        raise RefusedError(f"{shown(owner) if owner else 'who gives no name'} holds no lease: {what} when it dies")
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
         """Serve a request that an owner holds open.

@@ -5,10 +5,12 @@ agent as JSON is read by `orchestrator.client.bodies`.
 """
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from mrcfabric.errors import ConfigError
+from mrcfabric.naming import shown
 from mrcfabric.topology import Topology
 from mrcfabric.units import NEVER, Instant
 from orchestrator.hosts.placement.layout import PACK_HINT, PACKS
@@ -29,8 +31,24 @@ def wall_s(name: str, value: Any) -> float:
 
 
 def text(name: str, value: Any) -> str:
+    """A text that can be written as UTF-8, which lone halves of surrogate pairs cannot."""
     if not isinstance(value, str):
         raise ConfigError(name, f"{value!r} is no text")
+    if any("\ud800" <= sign <= "\udfff" for sign in value):
+        raise ConfigError(name, f"{shown(value)} is no text", "in UTF-8")
+    return value
+
+
+def plain(name: str, value: Any) -> Any:
+    """What JSON and a control channel can carry: numbers, texts, yes and no, None; lists and tables of them."""
+    if isinstance(value, str):
+        return text(name, value)
+    if isinstance(value, Mapping):
+        return {text(name, key): plain(f"{name}.{shown(key)}", one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(name, one) for one in value]
+    if value is not None and not isinstance(value, int | float):
+        raise ConfigError(name, f"{shown(repr(value))} cannot be sent", "numbers, texts, lists and tables")
     return value
 
 
@@ -41,6 +59,11 @@ def table(name: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
         raise ConfigError(name, f"{value!r} is no table", 'as {"steps": 10}')
     return dict(value)
+
+
+def request(node: Any, op: Any, args: Any) -> tuple[str, str, dict[str, Any]]:
+    """Which daemon is asked for what."""
+    return text("node", node), text("op", op), plain("args", table("args", args))
 
 
 def folder(name: str, value: Any) -> Path | None:

@@ -227,7 +227,7 @@ class LaunchedFabric(Counted):
         Raises ConfigError (no such node), RefusedError (the daemon refuses or is down), NoAnswerError
         (`orchestrator.process.answer_wait`).
         """
-        return await self.daemons.call(node, op, args, timeout_s)
+        return await self.daemons.call(*arguments.request(node, op, args), timeout_s)
 
     async def command(
         self, node: str, op: str, args: Mapping[str, Any], at_ns: Instant | None = None, timeout_s: float | None = None
@@ -267,8 +267,9 @@ class LaunchedFabric(Counted):
 
     async def metrics(self, node: str) -> str:
         """What a node counts, as Prometheus text (docs/METRICS.md). Raises as `call`."""
+        counted = await self.call(node, "counters", timeout_s=SCRAPE_WALL_S)
         render = nicd.metrics.render if self.topology.parse_node(node).tier == "nic" else switchd.metrics.render
-        return render(self.topology.name, node, await self.call(node, "counters", timeout_s=SCRAPE_WALL_S)).decode()
+        return render(self.topology.name, node, counted).decode()
 
     async def host_pairs(self) -> list[Row]:
         """As `Verbs.host_pairs`. Daemons that hear no other host are not asked, so their latest losses are missing."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from mrcfabric.errors import ConfigError
+from mrcfabric.naming import shown
 from mrcfabric.units import NEVER, Instant
 
 ID_CHARS_MAX: Final = 80
@@ -112,7 +113,10 @@ def once(
     title: str = "",
     **figures: Figure,
 ) -> Fault:
-    """Make a fault of one window. Without an id it is named after its kind, targets and start."""
+    """Make a fault of one window. Without an id it is named after its kind, targets and start. Raises ConfigError."""
+    for one in targets:
+        if not isinstance(one, str):
+            raise ConfigError("targets", f"{shown(repr(one))} is no text", "names, as p0-t0-0~p0-t1-0")
     name = fault_id or f"{kind} {','.join(targets)} {at_ns}"[:ID_CHARS_MAX]
     return Fault(name, kind, targets, (Window(at_ns, until_ns, figures),), owner, title)
 

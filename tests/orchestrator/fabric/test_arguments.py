@@ -26,6 +26,7 @@ from tests.orchestrator.running import SMALL
         (arguments.folder, None, None),
         (arguments.folder, "out/x", Path("out/x")),
         (arguments.texts, "h000", ["h000"]),
+        (arguments.plain, {"a": [1, None, 2.5, True, ("x", {})]}, {"a": [1, None, 2.5, True, ["x", {}]]}),
         (arguments.texts, ("h000", "h001"), ["h000", "h001"]),
     ],
 )
@@ -38,7 +39,8 @@ def test_what_will_do_comes_back(read: Callable[[str, Any], Any], value: Any, re
     [
         *((arguments.instant, value) for value in (1.5, 5e5, True, "5us", None, -1, NEVER, float("nan"))),
         *((arguments.wall_s, value) for value in ("5", True, None, -1, float("nan"))),
-        *((arguments.text, value) for value in (None, 3, b"h000")),
+        *((arguments.text, value) for value in (None, 3, b"h000", "a\udcff")),
+        *((arguments.plain, value) for value in (b"a", object(), {3: 4}, {b"a": 1}, ["\ud800"], [[{1}]])),
         *((arguments.table, value) for value in (3, "steps", [("steps", 2)], {3: 4})),
         *((arguments.folder, value) for value in (3, b"out", ["out"])),
         *((arguments.texts, value) for value in (None, 3, b"h000", [3], ["h000", None])),
@@ -48,6 +50,11 @@ def test_anything_else_is_named(read: Callable[[str, Any], Any], value: Any) -> 
     with pytest.raises(ConfigError) as caught:
         read("it", value)
     assert str(caught.value).startswith("it: ")
+
+
+def test_a_value_within_tables_is_named_by_its_way() -> None:
+    with pytest.raises(ConfigError, match=r"^args\.a\.b: "):
+        arguments.plain("args", {"a": [{"b": {1}}]})
 
 
 def test_an_instant_may_have_a_least() -> None:
@@ -71,3 +78,16 @@ async def test_a_launch_of_something_else_starts_nothing(tmp_path: Path, wrong: 
             raise AssertionError("it was launched")
     assert str(caught.value).startswith(said)
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.integration
+async def test_what_no_daemon_can_be_asked_is_named_at_once(fabric: Fabric) -> None:
+    odd: tuple[Any, ...] = (None, 3, b"h000", "\udcff", ["h000"], object())
+    for value in odd:
+        for asked in (fabric.call(value, "status"), fabric.call("h000", value), fabric.metrics(value)):
+            with pytest.raises(ConfigError, match="is no text"):
+                await asked
+        with pytest.raises(ConfigError, match="args"):
+            await fabric.call("h000", "ev_table", {"qpn": value} if value in (b"h000", "\udcff") else {3: value})
+        with pytest.raises(ConfigError, match="seed: "):
+            await fabric.start("p2p", seed=b"x" if value is None else value)
