@@ -95,7 +95,7 @@ def size_of(text: str) -> int:
 
     lowered = text.strip().lower().removesuffix("ib").removesuffix("b")
     digits, unit = (lowered[:-1], lowered[-1:]) if lowered[-1:] in _UNITS else (lowered, "")
-    if not digits.isdecimal():
+    if not (digits.isascii() and digits.isdecimal()):
         raise ConfigError(f"size {text!r}", "is no size", "a whole number, perhaps with K, M or G")
     return int(digits) * _UNITS.get(unit, 1)
 
@@ -179,6 +179,10 @@ def perf(
     from orchestrator.process.run_folder import default_path
     from orchestrator.report.files import JSON_NAME
 
+    of_pairs = {"--from": source, "--to": target, "--both-ways": both_ways or None}
+    idle = [option for option, value in of_pairs.items() if value is not None]
+    if idle and pattern_of(pattern) != "pair":
+        raise ConfigError(", ".join(idle), f"{pattern} has senders of its own", "perf pair")
     if given is not None and file is not None:
         raise ConfigError(f"--topology {file}", f"{given} is given already", "one topology, as FILE or by --topology")
     topology = load(given or file, overrides(settings, system=system))

@@ -18,7 +18,7 @@ def test_sizes(text: str, size: int) -> None:
     assert size_of(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "K", "-1", "1.5M", "1T", "0x10", "ten"])
+@pytest.mark.parametrize("text", ["", "K", "-1", "1.5M", "1T", "0x10", "ten", "\u0661"])
 def test_what_is_no_size(text: str) -> None:
     with pytest.raises(ConfigError, match="is no size"):
         size_of(text)
@@ -55,6 +55,11 @@ def run(monkeypatch: pytest.MonkeyPatch, folder: Path, *words: str) -> int:
         (("perf", "star"), "one of pair, ring, alltoall"),
         (("perf", "pair", "--from", "h99"), "h99"),
         (("perf", "ring", "--size", "many"), "is no size"),
+        (("perf", "ring", "--from", "h000"), "--from: ring has senders of its own (perf pair)"),
+        (
+            ("perf", "alltoall", "--to", "h001", "--both-ways"),
+            "--to, --both-ways: alltoall has senders",
+        ),
         (("send", "missing", "--from", "h000", "--to", "h001"), "missing: No such file"),
         (("send", "missing", "--from", "h000", "--to", "h001", "--name", "other"), "no fabric runs there"),
     ],
