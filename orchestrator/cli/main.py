@@ -5,11 +5,13 @@ the command; a running fabric's refusal, silence or failure is one line and exit
 everything else. Start-up time counts: command modules import slow modules inside their functions.
 """
 
+import errno
 import os
 import sys
 from typing import TYPE_CHECKING, Annotated
 
 from mrcfabric.errors import ConfigError, RefusedError, one_line
+from mrcfabric.naming import shown
 from orchestrator.cli.first_process import stand_in_front
 
 if TYPE_CHECKING:
@@ -75,9 +77,17 @@ def _open_standard_files() -> None:
             setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115 - for the life of the process
 
 
+def _replace_what_cannot_be_written() -> None:
+    """Have signs that the encoding of standard output lacks come out as `?`, instead of ending the command."""
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="replace")
+
+
 def main() -> int:
     """Run the command line; returns the exit code for `sys.exit`."""
     _open_standard_files()
+    _replace_what_cannot_be_written()
     return stand_in_front(_run)
 
 
@@ -95,4 +105,10 @@ def _run() -> int:
         lines = [one_line(line) for line in str(error).split("\n")]  # what a daemon said may have several
         print("mrcfabric: " + "\n".join(lines), file=sys.stderr)
         return EXIT_REFUSED
+    except OSError as error:
+        # A name on the command line, wherever it is first asked for: `Path.exists` raises this, and nothing else.
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        print(f"mrcfabric: {shown(os.fsdecode(error.filename or ''))}: {error.strerror}", file=sys.stderr)
+        return EXIT_CONFIG
     return 0

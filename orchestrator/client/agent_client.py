@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.naming import shown
 from orchestrator.client import answers
 from orchestrator.process import run_folder
 
@@ -129,8 +130,11 @@ def folder_of(name: str | None, run_dir: Path | None) -> Path:
 def _named(name: str) -> Path:
     """The folder of this name, or that of the fabric of this name that runs in another one below `out/`."""
     own = run_folder.default_path(name)
-    if (own / "lock").exists():
-        return own
+    try:
+        if (own / "lock").exists():
+            return own
+    except OSError as error:
+        raise ConfigError(f"--name {shown(name)}", error.strerror or "is no name") from None
     namesakes = [path for path in running() if (run_folder.read_state(path) or {}).get("name") == name]
     if len(namesakes) > 1:
         folders = ", ".join(map(str, namesakes))

@@ -1,5 +1,6 @@
 """The command line as a user meets it: versions, help, and how mistakes look."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -15,6 +16,9 @@ from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.cli import main
 from tests.orchestrator import running
 from tests.orchestrator.running import MRCFABRIC
+from tests.support.scenarios import SMALL
+
+FLAP = "method:\n  - {name: cut, at: 1rtt, for: 5rtt, fault: link_down, selector: {tier: t0-t1}, mode: one}\n"
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
@@ -45,6 +49,7 @@ def test_an_unknown_option_is_exit_2_without_a_traceback(
     ("error", "line", "code"),
     [
         (ConfigError("p9-t0-0", "no such node", "nearest is p7-t0-0"), "p9-t0-0: no such node (nearest is p7-t0-0)", 2),
+        (OSError(errno.ENAMETOOLONG, "File name too long", "x" * 300), f"'{'x' * 80}': File name too long", 2),
         (RefusedError("the QP is gone"), "the QP is gone", 1),
         (RefusedError("no QP \x1b[31mred\udcff"), r"no QP \x1b[31mred\udcff", 1),
         (RefusedError("it said:\nnothing\x07"), "it said:\nnothing\\x07", 1),
@@ -94,3 +99,21 @@ def test_the_command_that_other_tests_fork_is_the_installed_one(tmp_path: Path, 
     forked = running.run(tmp_path, *words)
     assert (forked.returncode, forked.stdout) == (installed.returncode, installed.stdout)
     assert forked.stderr == installed.stderr
+
+
+@pytest.mark.parametrize("words", [("status", "--name"), ("down", "--name"), ("logs", "h000", "--run-dir")])
+def test_a_name_that_is_too_long_is_a_mistake(tmp_path: Path, words: tuple[str, ...]) -> None:
+    assert "File name too long" in running.fails(tmp_path, *words, "x" * 5000)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8:strict"])
+def test_what_standard_output_cannot_write_ends_nothing(tmp_path: Path, encoding: str) -> None:
+    scenario = tmp_path / "small.yaml"
+    scenario.write_text(SMALL.replace("ranks: [h000, h002]", "ranks: [h000, h002], messages: 4") + FLAP)
+    done = subprocess.run(
+        [MRCFABRIC, "run", scenario.name, "--backend", "sim", "--plain"],
+        cwd=tmp_path, env={**os.environ, "PYTHONIOENCODING": encoding}, capture_output=True, timeout=60,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"verdict: HELD" in done.stdout
+    assert (b"???" in done.stdout) == (encoding != "utf-8:strict")

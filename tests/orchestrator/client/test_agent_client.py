@@ -150,3 +150,9 @@ def test_without_a_running_fabric_the_latest_is_meant(out: Path) -> None:
         os.utime(out / name / "lock", (number, number))
     assert folder_of(None, None) == Path("out/newer")
     assert folder_of("older", None) == Path("out/older")
+
+
+def test_a_name_that_no_folder_can_have_is_a_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=r"^--name .*: File name too long$"):
+        folder_of("x" * 5000, None)
