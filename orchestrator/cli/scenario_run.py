@@ -132,12 +132,13 @@ def _reported(
         if junit is not None:
             files.write_junit(data, junit)
     except RefusedError as error:
-        raise _not_run(error) from None
+        raise not_run(error) from None
     return data, folder, recording
 
 
-def _not_run(error: Exception) -> CouldNotRunError:
-    typer.echo(f"mrcfabric: {error}", err=True)
+def not_run(error: Exception) -> CouldNotRunError:
+    """Say why a run could not take place or be reported; the error to raise for that."""
+    typer.echo("mrcfabric: " + "\n".join(map(one_line, str(error).split("\n"))), err=True)
     return CouldNotRunError(str(error))
 
 
@@ -157,4 +158,4 @@ def _on_a_loop(runner: "Runner", work: "Coroutine[Any, Any, Recording]") -> "Rec
     except asyncio.CancelledError:
         raise SystemExit(EXIT_SIGNAL + (runner.signal or 0)) from None
     except (ProcessFailedError, NoAnswerError, RefusedError) as error:
-        raise _not_run(error) from None
+        raise not_run(error) from None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from mrcfabric import bundles
-from mrcfabric.errors import ConfigError, one_line
+from mrcfabric.errors import ConfigError, RefusedError, one_line
 
 if TYPE_CHECKING:
     from orchestrator.report.systems import Ran
@@ -69,8 +69,9 @@ def plans_of(asked: Asked) -> list["Plan"]:
 def carried_out(asked: Asked, observer: Callable[[], "RunObserver"]) -> tuple[dict[str, Any], Path]:
     """The comparison as plain data and where it was written, with a report per system. `observer` shows each run.
 
-    Raises ConfigError before anything is started, RefusedError when it cannot be written, SystemExit after a signal.
+    Raises ConfigError before anything is started, SystemExit when it cannot be written and after a signal.
     """
+    from orchestrator.cli import scenario_run
     from orchestrator.process.run_folder import default_path
     from orchestrator.report import files, systems, systems_page
 
@@ -83,7 +84,10 @@ def carried_out(asked: Asked, observer: Callable[[], "RunObserver"]) -> tuple[di
         runs = _runs(asked, plans, folder, observer)
         data = systems.record(runs)
         texts = {JSON_NAME: json.dumps(data, indent=1) + "\n", systems_page.PAGE_NAME: systems_page.render(data, runs)}
-        files.write_texts(texts, folder)
+        try:
+            files.write_texts(texts, folder)
+        except RefusedError as error:
+            raise scenario_run.not_run(error) from None
     return data, folder
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from mrcfabric.errors import ConfigError
+from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.cli.main import build_app
 from orchestrator.measures.expectation import Expectation
 from orchestrator.report import files
@@ -96,3 +96,15 @@ def test_arguments_that_do_not_go_together(scenario: Path, words: list[str], wha
     found = RUNNER.invoke(build_app(), named)
     assert isinstance(found.exception, ConfigError)
     assert what in str(found.exception)
+
+
+def test_a_comparison_that_cannot_be_written_is_no_verdict(scenario: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(texts: object, folder: Path) -> None:
+        raise RefusedError(f"the report cannot be written to {folder}: No space left on device")
+
+    monkeypatch.setattr(files, "write_texts", full)
+    asked = ["compare", "--systems", "mrc,irn", str(scenario), "--sim", "-o", str(scenario.parent / "a\x1b[31m")]
+    found = RUNNER.invoke(build_app(), asked)
+    assert found.exit_code == 4
+    assert "a\\x1b[31m: No space left on device" in found.stderr
+    assert "\x1b[31m" not in found.stderr
