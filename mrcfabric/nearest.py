@@ -10,6 +10,8 @@ from typing import Final
 
 CUTOFF: Final = 0.72
 """Least ratio of `difflib`. Words that have nothing to do with each other come to 0.71, slips begin at 0.74."""
+LISTED_MAX: Final = 64
+"""So many words are listed at most: a NIC has three times as many settings, and nobody reads them in a message."""
 PART_CHARS_MIN: Final = 3
 """So long is a word at least that counts as a part of another one."""
 
@@ -22,12 +24,15 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def nearest_hint(word: str, known: Iterable[str], otherwise: str | None = None) -> str:
-    """`nearest is ...`; when nothing is near `otherwise`, or all known words without it."""
+    """`nearest is ...`; when nothing is near `otherwise`, or the known words without it."""
     words = list(known)
     found = nearest(word, words)
     if found is not None:
         return f"nearest is {found}"
-    return "there are " + ", ".join(words) if otherwise is None else otherwise
+    if otherwise is not None:
+        return otherwise
+    more = f" and {len(words) - LISTED_MAX} more" if len(words) > LISTED_MAX else ""
+    return "there are " + ", ".join(words[:LISTED_MAX]) + more
 
 
 def _plain(word: str) -> str:

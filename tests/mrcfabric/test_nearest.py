@@ -2,7 +2,7 @@
 
 import pytest
 
-from mrcfabric.nearest import nearest, nearest_hint
+from mrcfabric.nearest import LISTED_MAX, nearest, nearest_hint
 from nicd.programs.catalogue import PROGRAMS
 from orchestrator.faults.kinds import KINDS
 from orchestrator.measures.measures import MEASURES
@@ -43,3 +43,9 @@ def test_far_from_everything_there_is_no_nearest(word: str, known: dict[str, obj
 
 def test_of_several_the_nearest() -> None:
     assert nearest("switch_crsh", ["switch", "switch_crash", "nic_crash"]) == "switch_crash"
+
+
+def test_a_long_list_is_cut() -> None:
+    known = [f"key_{number}" for number in range(LISTED_MAX + 3)]
+    assert nearest_hint("banana", known[:LISTED_MAX]).endswith(known[LISTED_MAX - 1])
+    assert nearest_hint("banana", known).endswith(f"{known[LISTED_MAX - 1]} and 3 more")
