@@ -61,6 +61,11 @@ class EgressQueues(EgressWire):
         Commits departures that start before `now` to `out` first.
         """
 
+    def refuse(self, packet: Buffer) -> None:
+        """Drop and count a packet of data, as if the queue were full: the owner of the port lets it in no more."""
+        self.drops[DATA_FULL] += 1
+        self.refused_bytes += len(packet)
+
     @property
     @abstractmethod
     def waiting_packets(self) -> tuple[int, int]:

@@ -21,6 +21,9 @@ from mrcfabric.rng import Rng
 from mrcfabric.units import NEVER, Instant
 from mrcfabric.wire.layout import TIMESTAMP_MASK, TIMESTAMP_TICK_NS
 
+_PROBES_BYTES_MAX: Final = 256 << 10
+"""With more than so many bytes of data waiting at a port, it drops probes: it is paused, and they would leave when what
+they ask is long known."""
 _NO_CARRIER: Final = Impairment(up=False)
 
 
@@ -71,6 +74,16 @@ class Ports:
                     self.next_ns = start
             if not control and egress.data_bytes >= self._queue_bytes_max:
                 self.room &= ~(1 << port)
+
+    def offer_probe(self, now: Instant, port: int, packet: bytearray) -> None:
+        """Put a probe of the data class into a port's queue, which drops it if much waits there."""
+        egress = self.egress[port]
+        if egress.data_bytes <= _PROBES_BYTES_MAX:
+            self.offer(now, port, packet, False)
+            return
+        if self.on_offer is not None:
+            self.on_offer(now, port, packet, False)
+        egress.refuse(packet)
 
     def stamp(self, now: Instant, port: int) -> int:
         """The time stamp of a packet made now: when its port can begin with it, not how long it waits for that."""

@@ -185,7 +185,7 @@ class Peer:
             del self._asked[next(iter(self._asked))]
         self._asked[request] = answered
         packet = self._control.endpoint_request(ev, outer, request, OP_EV_PROBE, data_class=True)
-        ports.offer(now, self.ports.port[plane], packet, False)
+        ports.offer_probe(now, self.ports.port[plane], packet)
         return request
 
     def on_response(self, now: Instant, request: int, op: int, stamp: int = 0, port: int = 0, ev: int = -1) -> None:

@@ -309,7 +309,7 @@ class Link(QpLink):
         if not self._open_planes() >> plane & 1:
             return False
         packet = self._control.probe(profile.evs[index], profile.outer[index], probe_id, timestamp_of(now))
-        self._board.ports.offer(now, self._port[plane], packet, False)
+        self._board.ports.offer_probe(now, self._port[plane], packet)
         return True
 
 

@@ -328,7 +328,7 @@ class ReverseSet:
         self.questions[request] = (ev, now)
         self._board.stats.reverse_probes += 1
         packet = self._control.endpoint_request(ev, outer, request, OP_EV_PROBE, 0, timestamp_of(now), data_class=True)
-        self._board.ports.offer(now, port, packet, False)
+        self._board.ports.offer_probe(now, port, packet)
 
     # -- candidates
 

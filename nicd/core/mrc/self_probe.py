@@ -244,7 +244,7 @@ class SelfProber:
         )  # fmt: skip
         self._out[psn] = (number, now)
         self._count(number, _SENT)
-        ports.offer(now, plane, packet, False)
+        ports.offer_probe(now, plane, packet)
         if self._timeout.at_ns == NEVER:
             self._timeout.set(now + settings.self_probe_timeout_ns)
 

@@ -34,6 +34,21 @@ def test_a_port_takes_one_packet_on_the_wire_and_one_behind_it() -> None:
     assert [(entry[0], entry[1]) for entry in made.out] == [(1, 200), (1, 300)]
 
 
+def test_a_port_at_which_much_waits_drops_probes_and_counts_them() -> None:
+    made = ports(2)
+    seen: list[int] = []
+    made.on_offer = lambda now, port, packet, control: seen.append(port)
+    made.offer(0, 1, data(262_144), False)
+    made.offer_probe(0, 1, data())
+    made.offer_probe(0, 1, data())
+    made.offer_probe(0, 0, data())
+    assert seen == [1, 1, 1, 0]
+    egress = made.egress[1]
+    assert (egress.data_bytes, egress.drops["data_full"], egress.offered_packets) == (262_244, 1, 3)
+    assert egress.offered_bytes == 262_344
+    assert not any(made.egress[0].drops.values())
+
+
 def test_control_packets_do_not_take_the_room_of_data() -> None:
     made = ports()
     made.track(0)
