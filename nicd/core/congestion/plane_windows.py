@@ -257,6 +257,7 @@ class PlaneWindows:
         """A context is so much longer than the shortest."""
         if grows := self.contexts[number].on_longer(extra_ns):
             self._growths[number].begin(now, grows, self._base_ns + extra_ns, self._others_bps(number))
+        self._check(now, number)
 
     def _others_bps(self, number: int) -> int:
         """The rate of the fastest other context that is not longer; 0: there is none."""
@@ -273,6 +274,7 @@ class PlaneWindows:
         if self._alone and (grows := self.of[plane].on_uneven(mean_ns)):
             round_trip_ns = self._base_ns + self._lengths.extra_ns[plane] + mean_ns
             self._growths[plane].begin(now, grows, round_trip_ns, self._others_bps(plane))
+        self._check(now, self._number[plane])
 
     def _check(self, now: Instant, number: int) -> None:
         """Open or close the planes of a context, by whether its next packet fits its window now."""

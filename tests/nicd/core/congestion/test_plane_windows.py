@@ -181,6 +181,22 @@ def test_paths_of_different_length_concern_the_plane_that_has_them() -> None:
     assert alone.back.longest_ns == shared.back.longest_ns == [0, 2 * BASE]
 
 
+def test_a_window_that_shrinks_with_the_length_of_its_paths_closes_its_plane() -> None:
+    made = windows()
+    made.on_uneven(1, 0, 3 * BASE, 3 * BASE)
+    window = made.of[1]
+    window.grow(1 << 30)
+    while made.open & 0b10 and window.inflight_bytes * 2 < window.cwnd_bytes:
+        made.left(0, 1, PACKET)
+    assert made.open == 0b11
+    made.on_uneven(1, 0, 0, 0)
+    assert window.inflight_bytes + PACKET > window.cwnd_bytes
+    assert made.open == 0b01
+    made.acked(1, window.inflight_bytes)
+    made.on_sack(BASE, NO_PLANE, False, None, 0)
+    assert made.open == 0b11
+
+
 def test_a_queue_is_no_longer_way() -> None:
     marked, few, off, alike = windows(), windows(), windows(base_rtt_compared=False), windows()
     spans(marked, 4, (BASE, 3 * BASE), marked=True)
