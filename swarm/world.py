@@ -153,7 +153,9 @@ class World(SimulatedFabric):
         """As in the base; a NIC gets its profile again."""
         told = super().born(node, start_ns)
         if self.topology.parse_node(node).tier == "nic":
-            told += [(start_ns + 1, step) for step in profile_commands(self.case.profile)]
+            # One instant each: of scripted commands of one type for one instant the last alone counts.
+            steps = enumerate(profile_commands(self.case.profile), 1)
+            told += [(start_ns + offset, step) for offset, step in steps]
         return told
 
     def _set_up(self, number: int, flow: Flow) -> None:

@@ -153,7 +153,8 @@ class Simulator:
     def restart(self, name: str, at_ns: Instant | None, factory: Factory, script: Script | None = None) -> None:
         """Start a new node at `at_ns`.
 
-        It gets frames that arrive later than that; `script` is called at that instant.
+        It gets frames that arrive later than that; `script` is called at that instant. Of its commands for one instant
+        that set the same thing (`mrcfabric.orders`) the last counts.
         """
         self._change(name, at_ns, factory, script)
 

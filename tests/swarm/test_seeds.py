@@ -14,6 +14,7 @@ SEEDS = {
     4010: "QP pairs with fewer retries on one side than the settings have were held to the settings' budget",
     7031: "records of packets sent again piled up behind one that stayed out",
     6018: "a QP with longer timers than the settings have was not waited for until it gave up on its dead peer",
+    700147: "a NIC that came back was not told to put its EV profile into use: its QPs could not be made",
     5056: "a QP without retries failed the first time it had to wait for a window that others used",
 }
 
