@@ -63,8 +63,17 @@ def deadline_ns(case: Case) -> Instant:
 
 
 def ends(case: Case, number: int) -> bool:
-    """A mishap may end the flow with this number."""
-    return any(ended_by(fault, number, case.flows[number]) for fault in case.faults)
+    """A mishap may end the flow with this number, or leave it without a plane for good."""
+    flow = case.flows[number]
+    return any(ended_by(fault, number, flow) for fault in case.faults) or any(
+        _is_barred(case, nic) for nic in (flow.a, flow.b)
+    )
+
+
+def _is_barred(case: Case, nic: str) -> bool:
+    """The controller has denied every plane of this NIC, and never allows one again."""
+    denials = [fault for fault in case.faults if (fault.kind, fault.target) == ("deny_plane", nic)]
+    return {fault.value for fault in denials if not fault.until_ns} == set(range(case.topology.planes))
 
 
 def longest_wait_ns(case: Case) -> int:
@@ -192,10 +201,10 @@ def balanced(world: World) -> None:
     # What is lost retires EVs, and a plane may be left without one for a while.
     if world.total("packets_lost"):
         return
-    # Where a plane's own window has moved, or began small, its share is what the window lets through.
+    # Where a plane's own window has moved, began small or stays small, its share is what the window lets through.
     nic = case.topology.nic
     moved = any(sum(world.counters(name)["cwnd_cuts"].values()) for name in world.sending)
-    if nic.get("congestion_scope", "plane") == "plane" and (moved or "cwnd_bytes" in nic):
+    if nic.get("congestion_scope", "plane") == "plane" and (moved or nic.keys() & {"cwnd_bytes", "max_cwnd_bytes"}):
         return
     for name, lives in world.sending.items():
         rules = lives[-1]

@@ -15,6 +15,8 @@ SEEDS = {
     7031: "records of packets sent again piled up behind one that stayed out",
     6018: "a QP with longer timers than the settings have was not waited for until it gave up on its dead peer",
     700147: "a NIC that came back was not told to put its EV profile into use: its QPs could not be made",
+    2000943: "a NIC whose only plane the controller had denied for good was to complete its messages",
+    2000035: "windows that a knob keeps at one packet per plane were to send as much on each plane",
     5056: "a QP without retries failed the first time it had to wait for a window that others used",
 }
 
