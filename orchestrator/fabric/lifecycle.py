@@ -263,10 +263,12 @@ class Lifecycle:
             async with self._hosts.birth(node, life.start_ns):
                 await self._deliver(node, life)
         except _TROUBLES as error:
-            if not self._has_lived_out(node, life):
+            if self._wanted(node) is life and not self._has_lived_out(node, life):
                 self._lose(node, life.start_ns, str(error))
                 raise
         self._births.pop(node, None)
+        if self._wanted(node) is not life:
+            return  # it was called off meanwhile: `_supersede` continues from here
         member = self._daemons.members[node]
         self._journal.note("returned", life.start_ns, node=node, incarnation=member.incarnation)
         if member.child is not None and not member.child.alive:
@@ -275,17 +277,21 @@ class Lifecycle:
         await self._tell(node)
 
     async def _deliver(self, node: str, life: Life) -> None:
-        """Start a daemon for this life as it stands now, and wait until it answers."""
+        """Start a daemon for this life as it stands now, and wait until it answers, or until the life is called off.
+
+        `_supersede` then holds the clock page for another life, so that this daemon never counts as ready.
+        """
         script = self._delivery.begin(node, life)
         child = await self._daemons.restart(node, life.start_ns, script, life.end_ns)
         slot, patience = self._daemons.layout.slot(node), self._daemons.patience()
-        while child.alive and not self._time.is_alive(slot):
+        while child.alive and self._wanted(node) is life and not self._time.is_alive(slot):
             await asyncio.wait([child.ended], timeout=READY_POLL_S)
             if self._daemons.waited_enough(node, patience):
                 raise ProcessFailedError(f"not ready after {patience.why()}")
         if not child.alive:
             raise start_failure(child)
-        await self._daemons.call(node, "status")
+        if self._wanted(node) is life:
+            await self._daemons.call(node, "status")
 
     # What `host_lifecycle` asks.
 
