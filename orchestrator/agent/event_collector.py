@@ -185,6 +185,7 @@ class EventCollector:
 
     def _take_notes(self) -> int:
         """Put the agent's new notes into the log; returns how many there were."""
+        self._fabric.lifecycle.note_returns()
         notes = self._fabric.journal.after(self._note)
         for note in notes:
             self._note = note["n"]

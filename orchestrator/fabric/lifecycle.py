@@ -59,7 +59,7 @@ class Lifecycle:
         self.unexpected: list[str] = []
         """Nodes that ended although nobody asked for it, and how each ended."""
         self.on_change: Callable[[], None] = lambda: None
-        """Called when a node has returned."""
+        """Called when the process of a node that returns is ready."""
         self._daemons = daemons
         self._time = time
         self._tallies = tallies
@@ -69,6 +69,8 @@ class Lifecycle:
         self._died: dict[str, Instant] = defaultdict(lambda: -1)
         """Node -> when it last died. The life it is in, or gets next, is the table's first life after that."""
         self._births: dict[str, asyncio.Task[None]] = {}
+        self._ahead: dict[str, Life] = {}
+        """Node -> the life for which its process is ready, and which has not begun: it may still be called off."""
         self._superseded: set[str] = set()
         self._death_faults: dict[str, str] = {}
         """Node that died although nobody asked for it -> the id of the fault that lists its death."""
@@ -78,6 +80,7 @@ class Lifecycle:
         self._deaths = itertools.count(1)
         self._delivery = FaultDelivery(daemons, self._table)
         self._hosts = HostLifecycle(host_map, daemons.layout.sites.number, self._table, shares, self)
+        time.on_look = self.note_returns
         self._background = Background(_TROUBLES, self._note_trouble)
 
     # In line with the table.
@@ -188,6 +191,7 @@ class Lifecycle:
             self._births.pop(node).cancel()
         elif node in self._births:
             await asyncio.wait([self._births[node]])
+        self._ahead.pop(node, None)
         child = self._daemons.members[node].child
         if child is not None and child.alive:
             self._superseded.add(node)
@@ -227,6 +231,8 @@ class Lifecycle:
         if node in self._superseded or node in self._births:
             self._superseded.discard(node)
             return  # `_supersede`, `recall` or `_start_life` continues from here
+        self.note_returns()
+        self._ahead.pop(node, None)
         slot = self._daemons.layout.slot(node)
         died_ns = self._time.page.horizon(slot) if self._time.is_alive(slot) else self._time.now_ns()
         how = child.how_it_ended()
@@ -269,12 +275,24 @@ class Lifecycle:
         self._births.pop(node, None)
         if self._wanted(node) is not life:
             return  # it was called off meanwhile: `_supersede` continues from here
+        self._ahead[node] = life
+        self.note_returns()
         member = self._daemons.members[node]
-        self._journal.note("returned", life.start_ns, node=node, incarnation=member.incarnation)
         if member.child is not None and not member.child.alive:
             self._bury(node, member.child)  # `died` skipped this end: the birth was under way
         self.on_change()
         await self._tell(node)
+
+    def note_returns(self) -> None:
+        """Note which nodes have returned: those whose process is ready and whose life has begun.
+
+        A process waits for its life, which may be called off or moved until then.
+        """
+        if self._ahead:
+            front_ns = self._time.page.fabric_front()
+            for node in [node for node, life in self._ahead.items() if life.start_ns <= front_ns]:
+                at_ns, incarnation = self._ahead.pop(node).start_ns, self._daemons.members[node].incarnation
+                self._journal.note("returned", at_ns, node=node, incarnation=incarnation)
 
     async def _deliver(self, node: str, life: Life) -> None:
         """Start a daemon for this life as it stands now, and wait until it answers, or until the life is called off.
@@ -311,6 +329,7 @@ class Lifecycle:
         async with self._turning[node]:
             life, child = self._living[node], self._daemons.members[node].child
             if node not in self._births and child is not None and child.alive:
+                self._ahead.pop(node, None)
                 self._superseded.add(node)
                 await self._daemons.end(child)
                 self._begin(node, life)

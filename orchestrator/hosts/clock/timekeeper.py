@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any
 
 from mrcfabric import tally
@@ -77,6 +77,8 @@ class Timekeeper:
         self._moved: tuple[float, Instant] = (time.monotonic(), 0)
         self._ordered: dict[int, tuple[int, Instant | None]] = {}
         """Slot -> (number of the latest order, the horizon at which it holds the node; None: dead)."""
+        self.on_look: Callable[[], None] = lambda: None
+        """Called several times a second while `serve` runs."""
 
     def close(self) -> None:
         """Unmap the page and close the agent's doorbells; daemons have copies."""
@@ -279,6 +281,7 @@ class Timekeeper:
 
     def _look(self) -> None:
         self._insist()
+        self.on_look()
         idle = self._idle()
         if self.page.asleep:
             if not idle:

@@ -147,12 +147,16 @@ async def test_a_return_that_is_moved_forward_ends_the_process_that_waited_for_i
     at_ns = fabric.soon_ns()
     await fabric.inject(once("switch_reboot", T1, at_ns=at_ns, until_ns=at_ns + 10**12, fault_id="long"))
     await waits_for_its_life(fabric, 1)
+    assert [note["kind"] for note in fabric.journal.after(2)] == ["died"]
     rest = await fabric.heal("long")
     assert rest is not None
     assert rest.end_ns < at_ns + 10**12
     await eventually(lambda: fabric.now_ns() > rest.end_ns, DEADLINE_S)
     await eventually(lambda: fabric.time.state == "sleep", DEADLINE_S)
     assert (await fabric.call(T1, "status"))["incarnation"] == 2
+    # The life that was called off is not told: nobody ever lived it.
+    returned = [note for note in fabric.journal.after(0) if note["kind"] == "returned"]
+    assert [(note["at_ns"], note["incarnation"]) for note in returned] == [(rest.end_ns, 2)]
     assert fabric.unexpected_deaths() == []
 
 
@@ -176,6 +180,7 @@ async def test_a_node_returns_though_time_passes_its_return_before_its_process_i
     await fabric.inject(once("switch_reboot", T1, at_ns=died_ns, until_ns=died_ns + 10**12, fault_id="long"))
     await fabric.inject(once("loss", f"p0-t0-0~{T1}", at_ns=died_ns + 2000, fault_id="loss"))
     await waits_for_its_life(fabric, 1)
+    assert [note["kind"] for note in fabric.journal.after(1)] == ["fault", "fault", "died"]
     # Both concern the switch, whose process must be replaced, and time goes on meanwhile.
     healing = [asyncio.ensure_future(fabric.heal(one, died_ns + 5000)) for one in ("loss", "long")]
     await asyncio.sleep(0)
