@@ -8,6 +8,15 @@
 - Our own bugs are `assert`s; the daemon dies with a traceback and the orchestrator reports it.
 """
 
+import re
+from typing import Final
+
+WORD_SIGNS_MAX: Final = 300
+"""The longest word of a message that is told whole. Paths may be long."""
+TEXT_SIGNS_MAX: Final = 4000
+"""The longest message that is told whole. Some list many choices."""
+_LONG_WORD: Final = re.compile(rf"\S{{{WORD_SIGNS_MAX + 1},}}")
+
 
 class WireError(ValueError):
     """Bytes that are no well-formed packet; `reason` is a short name fit for a counter."""
@@ -21,7 +30,7 @@ class ConfigError(Exception):
     """A mistake of the operator: where it is, what it is, and how to mend it."""
 
     def __init__(self, where: str, what: str, hint: str = "", also: tuple[str, ...] = ()) -> None:
-        super().__init__(one_line(f"{where}: {what}" + (f" ({hint})" if hint else "")))
+        super().__init__(brief(one_line(f"{where}: {what}" + (f" ({hint})" if hint else ""))))
         self.where = where
         self.what = what
         self.hint = hint
@@ -60,6 +69,20 @@ def one_line(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+
+
+def brief(text: str) -> str:
+    """The text without the middle of words, and of the whole, that nobody would read to the end.
+
+    The end of a word stays, because a path has its file there; so does the end of the text, because the hint is there.
+    """
+    text = _LONG_WORD.sub(lambda word: _without_middle(word[0], WORD_SIGNS_MAX), text)
+    return _without_middle(text, TEXT_SIGNS_MAX)
+
+
+def _without_middle(text: str, most: int) -> str:
+    kept = (most - 3) // 2
+    return text if len(text) <= most else f"{text[:kept]}...{text[-kept:]}"
 
 
 class RefusedError(Exception):

@@ -4,14 +4,20 @@ A command line names one command. To import the modules of all, and to read the 
 many a command does.
 """
 
+import contextlib
 import importlib
 from collections import UserDict
+from collections.abc import Iterator
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
+from mrcfabric.errors import brief
 from orchestrator.cli.commands import MODULES
+
+_UsageError: Any = typer.BadParameter.__bases__[0]
+"""What typer raises for words that it cannot read, under whatever name it has it."""
 
 
 def new_app(**attributes: Any) -> typer.Typer:
@@ -35,6 +41,26 @@ class CommandTree(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         """Their names, in the order of the help."""
         return list(self.commands)
+
+    def make_context(self, *args: Any, **named: Any) -> Any:
+        """Read the words in front of the command."""
+        with _brief_mistakes():
+            return super().make_context(*args, **named)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Read the command's own words and run it."""
+        with _brief_mistakes():
+            return super().invoke(ctx)
+
+
+@contextlib.contextmanager
+def _brief_mistakes() -> Iterator[None]:
+    """Repeat no word that typer cannot read at any length."""
+    try:
+        yield
+    except _UsageError as error:
+        error.message = brief(error.message)
+        raise
 
 
 class _Commands(UserDict[str, Any]):

@@ -10,7 +10,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-from mrcfabric.errors import ConfigError, RefusedError, one_line
+from mrcfabric.errors import ConfigError, RefusedError, brief, one_line
 from mrcfabric.naming import shown
 from orchestrator.cli.first_process import stand_in_front
 
@@ -102,7 +102,7 @@ def _run() -> int:
     except SystemExit as done:
         return done.code if isinstance(done.code, int) else 1 if done.code else 0
     except _refusals() as error:
-        lines = [one_line(line) for line in str(error).split("\n")]  # what a daemon said may have several
+        lines = [brief(one_line(line)) for line in str(error).split("\n")]  # what a daemon said may have several
         print("mrcfabric: " + "\n".join(lines), file=sys.stderr)
         return EXIT_REFUSED
     except OSError as error:

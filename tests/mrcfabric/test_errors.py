@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from mrcfabric.errors import ConfigError, bounds, out_of_order
+from mrcfabric.errors import TEXT_SIGNS_MAX, WORD_SIGNS_MAX, ConfigError, bounds, brief, out_of_order
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,17 @@ def test_signs_that_move_a_cursor_are_written_out(typed: str, told: str) -> None
     error = ConfigError(typed, f"{typed} will not do", typed)
     assert str(error) == f"{told}: {told} will not do ({told})"
     assert error.where == typed
+
+
+def test_of_a_long_word_and_of_a_long_text_begin_and_end_are_told() -> None:
+    error = ConfigError("out/" + "x" * 5000 + "/a.yaml", f"{'y' * 5000!r} will not do", "1 to 8")
+    assert len(str(error)) < 2 * WORD_SIGNS_MAX + 40
+    assert str(error).startswith("out/xxx")
+    assert "xxx/a.yaml: 'yyy" in str(error).replace("...", "")
+    assert str(error).endswith("yyy' will not do (1 to 8)")
+    assert len(brief("many words " * 1000)) <= TEXT_SIGNS_MAX
+    whole = "w" * WORD_SIGNS_MAX
+    assert brief(whole) == whole
 
 
 def test_a_mistake_comes_back_whole_from_another_process() -> None:

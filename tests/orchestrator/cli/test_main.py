@@ -46,12 +46,25 @@ def test_an_unknown_option_is_exit_2_without_a_traceback(
 
 
 @pytest.mark.parametrize(
+    "words", [["{}"], ["--{}"], ["up", "--{}"], ["up", "--planes", "{}"], ["work", "{}"], ["validate", "{}.yaml"]]
+)
+def test_a_very_long_word_is_not_repeated_whole(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    assert run(monkeypatch, *(word.format("9" * 5000) for word in words)) == 2
+    told = capsys.readouterr().err
+    assert "99...99" in told
+    assert len(told) < 1000
+
+
+@pytest.mark.parametrize(
     ("error", "line", "code"),
     [
         (ConfigError("p9-t0-0", "no such node", "nearest is p7-t0-0"), "p9-t0-0: no such node (nearest is p7-t0-0)", 2),
         (OSError(errno.ENAMETOOLONG, "File name too long", "x" * 300), f"'{'x' * 80}': File name too long", 2),
         (RefusedError("the QP is gone"), "the QP is gone", 1),
         (RefusedError("no QP \x1b[31mred\udcff"), r"no QP \x1b[31mred\udcff", 1),
+        (RefusedError("x" * 5000), "x" * 148 + "..." + "x" * 148, 1),
         (RefusedError("it said:\nnothing\x07"), "it said:\nnothing\\x07", 1),
     ],
 )
