@@ -94,10 +94,10 @@ class Program:
         ranks = settings["ranks"]
         if not 0 <= settings["number"] < PROGRAMS_MAX:
             raise ConfigError("program.number", f"{settings['number']} is out of range", f"0..{PROGRAMS_MAX - 1}")
-        if not 1 <= len(ranks) <= RANKS_MAX or len(set(ranks)) != len(ranks):
-            raise ConfigError("program.ranks", f"{len(ranks)} NICs will not do", f"1..{RANKS_MAX}, each once")
         if not all(isinstance(rank, int) and not isinstance(rank, bool) and rank >= 0 for rank in ranks):
             raise ConfigError("program.ranks", "not all are numbers of NICs")
+        if not 1 <= len(ranks) <= RANKS_MAX or len(set(ranks)) != len(ranks):
+            raise ConfigError("program.ranks", f"{len(ranks)} NICs will not do", f"1..{RANKS_MAX}, each once")
         if not 1 <= settings["qps"] <= QPS_MAX:
             raise ConfigError("program.qps", f"{settings['qps']} is out of range", f"1..{QPS_MAX}")
         if not 0 <= settings["attempt"] < ATTEMPTS_MAX or settings["first_step"] < 0:

@@ -184,16 +184,16 @@ class AgentFabric(Verbs):
 
     async def load(self, program: Program, at_ns: Instant | None = None) -> None:
         """As `Fabric.load`. The program is stopped and forgotten when this object's lease ends."""
-        await self.post("/load", program=program.settings(), at_ns=at_ns, owner=self.owner or None)
+        await self.post("/load", program=_settings(program), at_ns=at_ns, owner=self.owner or None)
 
     async def stop_work(self, program: Program) -> dict[str, str]:
         """As `Fabric.stop_work`."""
-        left: dict[str, str] = await self.post("/stop_work", program=program.settings(), owner=self.owner)
+        left: dict[str, str] = await self.post("/stop_work", program=_settings(program), owner=self.owner)
         return left
 
     async def claim(self, program: Program) -> None:
         """Have the agent stop this program at the end of the lease, too; `command` is about to give it to its NICs."""
-        await self.post("/claim", program=program.settings(), owner=self.owner)
+        await self.post("/claim", program=_settings(program), owner=self.owner)
 
     # Breaking.
 
@@ -212,3 +212,7 @@ class AgentFabric(Verbs):
         """As `Fabric.live_faults`."""
         rows = await self.post("/faults/list")
         return [Fault.of({key: row[key] for key in row if key not in ("active", "ttl_s")}) for row in rows]
+
+
+def _settings(program: Program) -> dict[str, Any]:
+    return arguments.program("program", program).settings()

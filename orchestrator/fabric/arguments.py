@@ -13,6 +13,7 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.naming import shown
 from mrcfabric.topology import Topology
 from mrcfabric.units import NEVER, Instant
+from nicd.programs.program import Program
 from orchestrator.hosts.placement.layout import PACK_HINT, PACKS
 
 
@@ -73,7 +74,26 @@ def folder(name: str, value: Any) -> Path | None:
     return None if value is None else Path(value)
 
 
-def check_launch(topology: Any, system: Any, pack: Any, limit_ns: Any) -> None:
+def program(name: str, value: Any) -> Program:
+    """A program; a script may have put anything into its fields."""
+    if not isinstance(value, Program):
+        raise ConfigError(name, f"{shown(repr(value))} is none", "as nicd.programs.program.Program makes it")
+    try:
+        settings = value.settings()
+    except (TypeError, ValueError) as error:
+        raise ConfigError(name, f"ranks or figures will not do: {error}", "a tuple of numbers, a table") from error
+    return Program.of(plain(name, settings))
+
+
+def nics(topology: Topology, value: Any) -> list[str]:
+    """The NICs that a program has ranks on, without those that there are not."""
+    ranks = program("program", value).ranks
+    return [topology.node_name(number) for number in ranks if number < topology.nics]
+
+
+def check_launch(
+    topology: Any, system: Any, pack: Any, limit_ns: Any, trace: Any, port_base: Any, cluster: Any, http_host: Any
+) -> None:
     """Raises ConfigError for what `Fabric.launch` cannot start."""
     if not isinstance(topology, Topology):
         raise ConfigError("topology", f"{topology!r} is none", "as mrcfabric.topology_file.load reads one from a file")
@@ -83,6 +103,13 @@ def check_launch(topology: Any, system: Any, pack: Any, limit_ns: Any) -> None:
         raise ConfigError("pack", f"{pack!r} is no such packing", PACK_HINT)
     if limit_ns is not None:
         instant("limit_ns", limit_ns)
+    if not isinstance(trace, bool):
+        raise ConfigError("trace", f"{shown(repr(trace))} will not do", "True or False")
+    if port_base is not None and (not isinstance(port_base, int) or isinstance(port_base, bool)):
+        raise ConfigError("port_base", f"{shown(repr(port_base))} is no port", "a number, or None: any that are free")
+    if cluster is not None and not hasattr(cluster, "sites"):
+        raise ConfigError("cluster", f"{shown(repr(cluster))} is none", "as orchestrator.hosts.build makes one")
+    text("http_host", http_host)
 
 
 def texts(name: str, value: Any) -> list[str]:

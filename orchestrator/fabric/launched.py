@@ -140,7 +140,7 @@ class LaunchedFabric(Counted):
         this one). Daemons serve metrics at `http_host`. Raises ConfigError (folder in use, ports in use, a daemon
         refuses its configuration) or ProcessFailedError; then no process is left running.
         """
-        arguments.check_launch(topology, system, pack, limit_ns)
+        arguments.check_launch(topology, system, pack, limit_ns, trace, port_base, cluster, http_host)
         topology = topology if system is None else with_system(topology, system)
         sites = Sites() if cluster is None else cluster.sites
         check_size(topology, sites)
@@ -338,14 +338,14 @@ class LaunchedFabric(Counted):
         that refuses; fabric time must be running. With `at_ns`, returns when the daemons have the command; a refusal
         becomes a note in the journal. Raises ConfigError for a NIC that does not exist.
         """
-        nics = [self.topology.node_name(number) for number in program.ranks if number < self.topology.nics]
+        nics = arguments.nics(self.topology, program)
         if len(nics) < len(program.ranks):
             raise ConfigError(f"program {program.name}", "has ranks on NICs that do not exist")
         args = {"program": program.settings()}
         if at_ns is None:
             await asyncio.gather(*(self.command(nic, "run_program", args) for nic in nics))
         else:
-            await self.schedule([Stamped(at_ns, nic, "run_program", args) for nic in nics])
+            await self.schedule([Stamped(arguments.instant("at_ns", at_ns), nic, "run_program", args) for nic in nics])
 
     async def stop_work(self, program: Program) -> dict[str, str]:
         """Have all living NICs of a program end and forget it at one instant; returns NIC -> error where that failed.
@@ -353,7 +353,7 @@ class LaunchedFabric(Counted):
         A NIC that does not know it (it was started again) has nothing to end. Afterwards the program's name and number
         can be used again. Fabric time must be running.
         """
-        nics = [self.topology.node_name(number) for number in program.ranks if number < self.topology.nics]
+        nics = arguments.nics(self.topology, program)
         asked, at_ns = [nic for nic in nics if self.alive(nic)], self.soon_ns()
         stops = (self.command(nic, "stop_program", {"name": program.name}, at_ns) for nic in asked)
         answers = await asyncio.gather(*stops, return_exceptions=True)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.units import NEVER
+from nicd.programs.program import Program
 from orchestrator.fabric import Fabric, arguments
 from tests.orchestrator.running import SMALL
 
@@ -70,6 +72,11 @@ def test_an_instant_may_have_a_least() -> None:
         ({"system": 3}, "system: 3 is no text"),
         ({"limit_ns": 1e3}, "limit_ns: 1000.0 will not do"),
         ({"limit_ns": -1}, "limit_ns: -1 will not do"),
+        ({"trace": object()}, "trace: <object object at"),
+        ({"trace": 1}, "trace: 1 will not do"),
+        ({"port_base": "40000"}, "port_base: '40000' is no port"),
+        ({"cluster": "hosts.yaml"}, "cluster: 'hosts.yaml' is none"),
+        ({"http_host": 3}, "http_host: 3 is no text"),
     ],
 )
 async def test_a_launch_of_something_else_starts_nothing(tmp_path: Path, wrong: dict[str, Any], said: str) -> None:
@@ -78,6 +85,46 @@ async def test_a_launch_of_something_else_starts_nothing(tmp_path: Path, wrong: 
             raise AssertionError("it was launched")
     assert str(caught.value).startswith(said)
     assert os.listdir(tmp_path) == []
+
+
+PROGRAM: Any = Program("w", "p2p", 0, (0, 1), 0, "seed")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        3,
+        {"name": "w"},
+        replace(PROGRAM, name=3),
+        replace(PROGRAM, ranks=None),
+        replace(PROGRAM, ranks=((0,), (1,))),
+        replace(PROGRAM, ranks=([0], [1])),
+        replace(PROGRAM, figures=5),
+        replace(PROGRAM, figures={"messages": object()}),
+    ],
+)
+def test_what_is_no_program_is_named(value: Any) -> None:
+    with pytest.raises(ConfigError, match=r"^program"):
+        arguments.program("program", value)
+    with pytest.raises(ConfigError, match=r"^program"):
+        arguments.nics(SMALL, value)
+
+
+def test_the_nics_of_a_program_are_those_that_there_are() -> None:
+    assert arguments.program("program", PROGRAM) == PROGRAM
+    assert arguments.nics(SMALL, replace(PROGRAM, ranks=(1, 7))) == ["h001"]
+
+
+@pytest.mark.integration
+async def test_no_nic_is_given_what_is_no_program(served: Fabric) -> None:
+    odd: tuple[Any, ...] = (None, 3, {"name": "w"})
+    async with Fabric.attach(run_dir=served.folder.path) as attached:
+        for value in odd:
+            asked = [one.load(value, at_ns) for one in (served, attached) for at_ns in (None, 10**9)]
+            for one in (*asked, served.stop_work(value), attached.stop_work(value), attached.claim(value)):
+                with pytest.raises(ConfigError, match=r"^program: "):
+                    await one
 
 
 @pytest.mark.integration
