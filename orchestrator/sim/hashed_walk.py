@@ -18,7 +18,7 @@ from mrcfabric.wire.uet_layout import UDP_PORT_UET
 from mrcfabric.wire_settings import wire_options
 from nicd.compose import nic_config
 from orchestrator.planning.abilities import has_usids, sprays_entropies
-from orchestrator.sim.packet_walk import Passed, along, check_hop_limit, data_packet, way_out
+from orchestrator.sim.packet_walk import Passed, along, check_ends, check_hop_limit, data_packet, way_out
 
 SPORT_USUAL = SPORT_MIN
 _SPORT_MAX = (1 << 16) - 1
@@ -42,6 +42,7 @@ def walk_by_hash(
         raise ConfigError("--sport", f"{sport} is no UDP port", f"0 to {_SPORT_MAX}; NICs draw from {SPORT_MIN} on")
     check_hop_limit(hop_limit)
     nic = nic_config(topology, source)
+    check_ends(source, destination)
     if not 0 <= port < len(nic.ports):
         raise ConfigError("--port", f"{source} has no port {port}", f"0 to {len(nic.ports) - 1}")
     address = PathTable(topology, nic.index).towards(topology.nic_index(destination)).address

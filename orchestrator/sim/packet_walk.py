@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 from mrcfabric.choice import Choice
 from mrcfabric.egress_config import OVERHEAD_BYTES
 from mrcfabric.errors import ConfigError
-from mrcfabric.naming import t1_name
+from mrcfabric.naming import shown, t1_name
 from mrcfabric.node import Input, Rank, Transmit
 from mrcfabric.paths import PathTable
 from mrcfabric.topology import Topology
@@ -53,6 +53,7 @@ def walk(topology: Topology, source: str, destination: str, ev: int, hop_limit: 
         raise ConfigError("--ev", "switches of this fabric hash flows, so that no EV names a path", hint)
     check_hop_limit(hop_limit)
     nic = nic_config(topology, source)
+    check_ends(source, destination)
     ways = PathTable(topology, nic.index).towards(topology.nic_index(destination))
     path = ways.path(ev)
     options = replace(wire_options(topology), hop_limit=hop_limit)
@@ -76,6 +77,12 @@ def check_hop_limit(hop_limit: int) -> None:
     """Raises ConfigError for what is no hop limit."""
     if not 1 <= hop_limit <= 255:
         raise ConfigError("--hop-limit", f"{hop_limit} is no hop limit", "1 to 255")
+
+
+def check_ends(source: str, destination: str) -> None:
+    """Raises ConfigError for a NIC that would send to itself: it has no paths towards itself."""
+    if source == destination:
+        raise ConfigError("--to", f"{shown(destination)} has no path towards itself", "the name of another NIC")
 
 
 def data_packet(

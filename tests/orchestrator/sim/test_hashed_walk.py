@@ -109,6 +109,8 @@ def test_wrong_questions() -> None:
         walk_by_hash(DEMO, "p0-t0-0", "h001")
     with pytest.raises(ConfigError, match="hop-limit"):
         walk_by_hash(DEMO, "h000", "h001", hop_limit=0)
+    with pytest.raises(ConfigError, match="--to: h000 has no path towards itself"):
+        walk_by_hash(DEMO, "h000", "h000")
     for sport in (-1, 1 << 16):
         with pytest.raises(ConfigError, match="is no UDP port"):
             walk_by_hash(DEMO, "h000", "h001", sport)

@@ -72,6 +72,8 @@ def test_wrong_questions() -> None:
         walk(DEMO, "p0-t0-0", "h001", 0)
     with pytest.raises(ConfigError, match="hop-limit"):
         walk(DEMO, "h000", "h001", 0, 0)
+    with pytest.raises(ConfigError, match="--to: h000 has no path towards itself"):
+        walk(DEMO, "h000", "h000", 0)
     other = replace(DEMO, nic={"transport": "rc"}, switch={"forwarding": "ecmp"})
     with pytest.raises(ConfigError, match="switches of this fabric hash flows, so that no EV names a path"):
         walk(other, "h000", "h001", 0)
