@@ -66,10 +66,13 @@ def plans_of(asked: Asked) -> list["Plan"]:
     return [load(str(asked.file), [*asked.settings, f"system={name}"], seed=asked.seed) for name in asked.systems]
 
 
-def carried_out(asked: Asked, observer: Callable[[], "RunObserver"]) -> tuple[dict[str, Any], Path]:
-    """The comparison as plain data and where it was written, with a report per system. `observer` shows each run.
+def carried_out(
+    asked: Asked, observer: Callable[[], "RunObserver"], show: Callable[[dict[str, Any]], None] = lambda _data: None
+) -> tuple[dict[str, Any], Path]:
+    """The comparison as plain data and where it was written, with a report per system.
 
-    Raises ConfigError before anything is started, SystemExit when it cannot be written and after a signal.
+    `observer` shows each run. `show` gets the comparison before it is written, which may fail. Raises ConfigError
+    before anything is started, SystemExit when it cannot be written and after a signal.
     """
     from orchestrator.cli import scenario_run
     from orchestrator.process.run_folder import default_path
@@ -83,6 +86,7 @@ def carried_out(asked: Asked, observer: Callable[[], "RunObserver"]) -> tuple[di
             typer.echo(f"the comparison of an earlier run in {kept} is replaced; -o DIR keeps both", err=True)
         runs = _runs(asked, plans, folder, observer)
         data = systems.record(runs)
+        show(data)
         texts = {JSON_NAME: json.dumps(data, indent=1) + "\n", systems_page.PAGE_NAME: systems_page.render(data, runs)}
         try:
             files.write_texts(texts, folder)

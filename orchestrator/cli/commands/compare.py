@@ -100,10 +100,11 @@ def _systems(
     asked = systems_compare.Asked(file, systems_compare.names_of(systems), settings or [], seed, sim, folder)
     # With --json standard output is the comparison's alone.
     console = Console(stderr=as_json)
-    data, place = systems_compare.carried_out(asked, lambda: scenario_run.observer(plain, console))
-    if as_json:
-        typer.echo(json.dumps(data, indent=1))
-    else:
-        typer.echo("\n".join(render(data)))
+    data, place = systems_compare.carried_out(
+        asked,
+        lambda: scenario_run.observer(plain, console),
+        lambda found: typer.echo(json.dumps(found, indent=1) if as_json else "\n".join(render(found))),
+    )
+    if not as_json:
         typer.echo(f"report: {one_line(str(place / PAGE_NAME))}")
     return int(data["exit_code"])

@@ -99,8 +99,12 @@ def test_arguments_that_do_not_go_together(scenario: Path, words: list[str], wha
 
 
 def test_a_comparison_that_cannot_be_written_is_no_verdict(scenario: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(texts: object, folder: Path) -> None:
-        raise RefusedError(f"the report cannot be written to {folder}: No space left on device")
+    write_texts = files.write_texts
+
+    def full(texts: dict[str, str], folder: Path) -> None:
+        if "systems.json" in texts:
+            raise RefusedError(f"the report cannot be written to {folder}: No space left on device")
+        write_texts(texts, folder)
 
     monkeypatch.setattr(files, "write_texts", full)
     asked = ["compare", "--systems", "mrc,irn", str(scenario), "--sim", "-o", str(scenario.parent / "a\x1b[31m")]
@@ -108,3 +112,8 @@ def test_a_comparison_that_cannot_be_written_is_no_verdict(scenario: Path, monke
     assert found.exit_code == 4
     assert "a\\x1b[31m: No space left on device" in found.stderr
     assert "\x1b[31m" not in found.stderr
+    assert "payload sent beyond what arrived" in found.stdout
+    assert "report: " not in found.stdout
+    printed = RUNNER.invoke(build_app(), [*asked, "--json"])
+    assert printed.exit_code == 4
+    assert [one["system"] for one in json.loads(printed.stdout)["systems"]] == ["mrc", "irn"]
