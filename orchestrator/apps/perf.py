@@ -143,7 +143,10 @@ class Perf:
         """Called when the fabric is ready, before the first round: nothing is refused any more."""
 
     async def run(self, run_dir: Path) -> dict[str, Any]:
-        """The whole measurement in a fresh fabric; the report."""
+        """The whole measurement in a fresh fabric; the report.
+
+        Raises ConfigError and ProcessFailedError when it cannot take place.
+        """
         began = time.monotonic()
         counted = RunCounters()
         async with LaunchedFabric.launch(
@@ -158,6 +161,8 @@ class Perf:
             except DaemonDiedError as error:
                 failure = "" if fabric.unexpected_deaths() else str(error)
             except (WorkerFailedError, ProcessFailedError) as error:
+                if isinstance(error, ProcessFailedError) and not self.began:
+                    raise
                 failure = str(error)
             if not fabric.broken.done():
                 await self._count(fabric, counted)

@@ -140,6 +140,13 @@ class ForkServer:
 
     def _spawn(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         self_pid = os.getpid()
+        try:
+            # Not in the child: that could tell nobody why it has no log.
+            log = os.open(request["log"] or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        except OSError:
+            for fd in fds:
+                os.close(fd)
+            raise
         bound_read, bound_write = os.pipe()
         channel = None
         if request.get("shared"):
@@ -150,19 +157,21 @@ class ForkServer:
         if pid == 0:
             if channel is not None:
                 channel.close()
-            self._become(request, fds, self_pid, (bound_read, bound_write))
+            self._become(request, fds, self_pid, (bound_read, bound_write), log)
         self._children.add(pid)
         if channel is not None:
             self._channels[pid] = channel
             self._selector.register(channel, selectors.EVENT_READ, pid)
-        for fd in (*fds, bound_write):
+        for fd in (*fds, bound_write, log):
             os.close(fd)
         # A child that is stopped before it has called `die_with_parent` would outlive us: wait until it has.
         os.read(bound_read, 1)
         os.close(bound_read)
         return {"pid": pid}
 
-    def _become(self, request: dict[str, Any], fds: list[int], parent_pid: int, bound: tuple[int, int]) -> NoReturn:
+    def _become(
+        self, request: dict[str, Any], fds: list[int], parent_pid: int, bound: tuple[int, int], log: int
+    ) -> NoReturn:
         """In the child: set up its signals and its log, then run the entry function. Never returns."""
         status = _EXIT_FAILED
         try:
@@ -173,7 +182,7 @@ class ForkServer:
                 os.close(fd)
             for channel in self._channels.values():
                 channel.close()
-            _redirect(request["log"])
+            _redirect(log)
             module, _, name = request["entry"].partition(":")
             body, *own = fds
             arguments = msgpack.unpackb(os.pread(body, request["body_bytes"], 0), strict_map_key=False)
@@ -265,13 +274,12 @@ def preload(modules: list[str]) -> None:
     gc.freeze()
 
 
-def _redirect(log: str | None) -> None:
-    """Read standard input from /dev/null; append both outputs to the log file, or drop them."""
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    out = nowhere if log is None else os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    for target, source in ((0, nowhere), (1, out), (2, out)):
+def _redirect(log: int) -> None:
+    """Read standard input from /dev/null; append both outputs to the log file."""
+    nowhere = os.open(os.devnull, os.O_RDONLY)
+    for target, source in ((0, nowhere), (1, log), (2, log)):
         os.dup2(source, target)
-    for fd in {nowhere, out}:
+    for fd in (nowhere, log):
         os.close(fd)
     sys.stdin = open(0, closefd=False)  # noqa: SIM115 - a process has its standard files for life
     sys.stdout = open(1, "w", closefd=False, buffering=1)  # noqa: SIM115

@@ -13,6 +13,7 @@ _REMEDIES: Final = {
     errno.EAGAIN: "raise the limit of processes (`ulimit -u`, or pids.max of the cgroup)",
     errno.EMFILE: "raise the limit of open files (`ulimit -Hn`); `mrcfabric doctor` says what it needs",
     errno.ENFILE: "raise fs.file-max with sysctl",
+    errno.ENOSPC: "make room on that disk",
     errno.EADDRNOTAVAIL: "ip link set lo up",
 }
 

@@ -1,8 +1,9 @@
 """`mrcfabric demo | perf | send`: work for a fabric, and what came of it.
 
 Owns arguments, what is printed and the exit codes: 0 when all was right, 1 when not, 3 when the emulation was not
-faithful and nothing can be said. What is done is `orchestrator.apps.perf`'s and `.send`'s; the demonstration is a
-scenario (`orchestrator.apps.demo`), carried out as any other.
+faithful and nothing can be said; `demo` and `perf`: 4 when it could not run. What is done is
+`orchestrator.apps.perf`'s and `.send`'s; the demonstration is a scenario (`orchestrator.apps.demo`), carried out as any
+other.
 """
 
 import json
@@ -167,14 +168,17 @@ def perf(
     as_json: ReportOption = False,
     settings: SetOption = None,
 ) -> None:
-    """Measure bandwidth and latency with nothing broken, every byte verified; fails unless the fabric stayed clean."""
-    from mrcfabric.errors import ConfigError
+    """Measure bandwidth and latency with nothing broken, every byte verified; fails unless the fabric stayed clean.
+
+    Exit codes: 0 it stayed clean, 1 it did not, 2 bad input, 3 not a faithful run, 4 could not run or be reported.
+    """
+    from mrcfabric.errors import ConfigError, RefusedError
     from mrcfabric.topology_file import load
-    from orchestrator.apps import report
+    from orchestrator.apps import report, verdict
     from orchestrator.apps.patterns import pattern_of
     from orchestrator.apps.perf import Perf, PerfSettings
-    from orchestrator.apps.verdict import EXIT_CODES
     from orchestrator.cli.perf_text import summary
+    from orchestrator.cli.scenario_run import not_run
     from orchestrator.hosts.placement.layout import pack_of
     from orchestrator.process.run_folder import default_path
     from orchestrator.report.files import JSON_NAME
@@ -198,13 +202,18 @@ def perf(
         cluster_asked_for(topology, inventory, engine, nodes_per_process, wheelhouse, lease),
     )
     folder = run_dir or default_path("perf")
-    data = _shown(run, folder, quiet=as_json)
-    if (folder / JSON_NAME).exists():
-        kept = one_line(str(folder))
-        typer.echo(f"the report of an earlier run in {kept} is replaced; --run-dir DIR keeps both", err=True)
-    path = report.write(data, folder)
-    typer.echo(json.dumps(data, indent=1) if as_json else f"{summary(data)}\nreport: {one_line(str(path))}")
-    raise typer.Exit(EXIT_CODES[data["verdict"]])
+    try:
+        data = _shown(run, folder, quiet=as_json)
+        typer.echo(json.dumps(data, indent=1) if as_json else summary(data))
+        if (folder / JSON_NAME).exists():
+            kept = one_line(str(folder))
+            typer.echo(f"the report of an earlier run in {kept} is replaced; --run-dir DIR keeps both", err=True)
+        path = report.write(data, folder)
+    except RefusedError as error:
+        raise not_run(error) from None
+    if not as_json:
+        typer.echo(f"report: {one_line(str(path))}")
+    raise typer.Exit(verdict.EXIT_CODES[data["verdict"]])
 
 
 def _shown(run: "Perf", folder: Path, *, quiet: bool) -> dict[str, Any]:

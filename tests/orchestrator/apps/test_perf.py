@@ -8,6 +8,7 @@ import pytest
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from orchestrator.apps.perf import PERCENTILES, Perf, PerfSettings, percentile, plan_of, round_record
+from orchestrator.process.launcher import ProcessFailedError
 from tests.support.fabrics import SMALL
 
 
@@ -84,3 +85,18 @@ async def test_a_healthy_fabric_stays_clean_and_every_byte_arrives(tmp_path: Pat
     for record in data["rounds"]:
         assert record["retransmits"] == record["ev_transitions"] == record["drops"] == record["wrong_bytes"] == 0
     assert data["settings_digest"] == SMALL.digest()
+
+
+@pytest.mark.integration
+async def test_a_worker_that_cannot_be_started_is_no_failure_of_the_fabric(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    members = Perf._members
+
+    def without_a_log(perf: Perf, fabric: Any) -> Any:
+        (tmp_path / "run" / "logs" / "perf-h000.log").mkdir()
+        return members(perf, fabric)
+
+    monkeypatch.setattr(Perf, "_members", without_a_log)
+    with pytest.raises(ProcessFailedError, match=r"Is a directory: .*perf-h000\.log"):
+        await Perf(SMALL, PerfSettings("pair")).run(tmp_path / "run")

@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgpack
@@ -112,3 +113,16 @@ def test_a_server_whose_agent_has_gone_before_it_looked_ends_at_once() -> None:
     assert subprocess.run(arguments, pass_fds=[theirs.fileno()], timeout=DEADLINE_S, check=False).returncode == 1
     mine.close()
     theirs.close()
+
+
+def test_a_child_that_can_have_no_log_is_an_error_and_never_starts(agent: Agent, tmp_path: Path) -> None:
+    body = os.memfd_create("body")
+    request = {"op": "spawn", "entry": "os:getpid", "log": str(tmp_path / "none" / "a.log"), "body_bytes": 0}
+    for _ in range(3):
+        answer = agent.ask(request, body)
+        assert "No such file or directory" in answer["error"]
+        assert str(request["log"]) in answer["error"]
+    os.close(body)
+    held = os.listdir(f"/proc/{agent.process.pid}/fd")
+    agent.ask(request, os.open(os.devnull, os.O_RDONLY))
+    assert os.listdir(f"/proc/{agent.process.pid}/fd") == held

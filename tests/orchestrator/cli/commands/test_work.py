@@ -2,13 +2,19 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from mrcfabric.errors import ConfigError
+from mrcfabric.errors import ConfigError, RefusedError
+from orchestrator.apps import report
+from orchestrator.apps.perf import Perf
+from orchestrator.apps.verdict import Verdict
 from orchestrator.cli.commands.work import size_of
 from orchestrator.cli.main import main
+from orchestrator.process.launcher import ProcessFailedError
 from orchestrator.process.run_folder import RunFolder
+from orchestrator.report import files
 
 
 @pytest.mark.parametrize(
@@ -95,6 +101,32 @@ def test_perf_prints_its_report_and_leaves_it_behind(
     folder = Path("out") / "perf"
     said = f"the report of an earlier run in {folder} is replaced; --run-dir DIR keeps both\n"
     assert said in capsys.readouterr().err
+
+
+def test_a_measurement_that_cannot_take_place_or_be_written_is_no_verdict(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def no_log(_perf: Perf, _folder: Path) -> dict[str, Any]:
+        raise ProcessFailedError("fork server: spawn: OSError: No space left on device: 'h000.log'")
+
+    monkeypatch.setattr(Perf, "run", no_log)
+    assert run(monkeypatch, tmp_path, "perf", "pair") == 4
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", "mrcfabric: fork server: spawn: OSError: No space left on device: 'h000.log'\n")
+
+    async def done(perf: Perf, _folder: Path) -> dict[str, Any]:
+        verdict = Verdict({"valid": True, "frames_in": 0, "late_share": 0.0, "host_drops": 0})
+        return report.build("perf", perf.topology, verdict, {}, wall_s=1.0, extra={"rounds": []})
+
+    def full(_texts: object, folder: Path) -> None:
+        raise RefusedError(f"the report cannot be written to {folder}: No space left on device")
+
+    monkeypatch.setattr(Perf, "run", done)
+    monkeypatch.setattr(files, "write_texts", full)
+    assert run(monkeypatch, tmp_path, "perf", "pair", "--json") == 4
+    said = capsys.readouterr()
+    assert json.loads(said.out)["verdict"] == "pass"
+    assert said.err == f"mrcfabric: the report cannot be written to {Path('out') / 'perf'}: No space left on device\n"
 
 
 def test_a_folder_in_use_is_refused_before_anything_is_printed(
