@@ -104,7 +104,7 @@ class EventCollector:
         behind = [told for told in asked.values() if not (at_rest and told.complete and told.until_ns >= until_ns)]
         self._told_of = resting if at_rest and not behind else None
         # Even at rest no further than the furthest node: the fabric may have to wake for a fault that lies ahead.
-        bound_ns = max(until_ns, self._fabric.time.page.fabric_front()) if at_rest else until_ns
+        bound_ns = max(until_ns, self._fabric.time.front_ns()) if at_rest else until_ns
         waited_s = time.monotonic() - SILENCE_WALL_S
         waited = (told.until_ns for told in behind if told.silent_s is None or told.silent_s > waited_s)
         await self._settle(min((bound_ns, *waited)))
@@ -114,7 +114,7 @@ class EventCollector:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(FINISH_WALL_S):
                 await self.collect()
-        await self._settle(max(self._fabric.now_ns(), self._fabric.time.page.fabric_front()))
+        await self._settle(max(self._fabric.now_ns(), self._fabric.time.front_ns()))
 
     async def _settle(self, until_ns: Instant) -> None:
         if self.log.settle(until_ns):

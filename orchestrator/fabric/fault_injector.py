@@ -58,7 +58,7 @@ class FaultInjector:
         fault = self._host_map.settled(self._topology, Fault.of(fault.record()))
         check(self._topology, fault)  # the table does, too, but one without windows has no start to hold time before
         with self._time.before(fault.start_ns):
-            nodes = self._table.add(fault, self._time.page.fabric_front())
+            nodes = self._table.add(fault, self._time.front_ns())
             self.injected[fault.kind] += 1
             until_ns = None if fault.end_ns == NEVER else fault.end_ns
             targets = " ".join(fault.targets[:TARGETS_NOTED])
@@ -92,16 +92,16 @@ class FaultInjector:
 
     def faults(self) -> list[Fault]:
         """Every fault that has not ended."""
-        return self._table.faults(self._time.page.fabric_front())
+        return self._table.faults(self._time.front_ns())
 
     def active(self) -> list[Fault]:
         """Every fault that is in force now."""
-        return self._table.active(self._time.page.fabric_front())
+        return self._table.active(self._time.front_ns())
 
     def _end(self, fault_id: str, instant: Instant, why: str, *, soon: bool) -> list[str]:
         """End a fault at an instant; returns the nodes concerned. `soon` as of `FaultTable.heal`."""
         fault = self._table.get(fault_id)
-        nodes = self._table.heal(fault_id, instant, self._time.page.fabric_front(), soon=soon)
+        nodes = self._table.heal(fault_id, instant, self._time.front_ns(), soon=soon)
         assert fault is not None, "what is not there is refused"
         left = self._table.get(fault_id)
         if left is None or left.end_ns < fault.end_ns:  # otherwise it ends by itself before `instant`

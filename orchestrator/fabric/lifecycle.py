@@ -257,7 +257,7 @@ class Lifecycle:
         name = next(name for number in self._deaths if self._table.get(name := f"death-{number}") is None)
         fault = once(kind, node, at_ns=died_ns, fault_id=name, title=f"{node} died: {how}"[:200])
         self._death_faults[node] = fault.id
-        nodes = self._table.add(fault, self._time.page.fabric_front(), seen_ns=self._time.soon_ns())
+        nodes = self._table.add(fault, self._time.front_ns(), seen_ns=self._time.soon_ns())
         for one in nodes:
             if one != node:
                 self._background.start(self._tell(one), one)
@@ -289,7 +289,7 @@ class Lifecycle:
         A process waits for its life, which may be called off or moved until then.
         """
         if self._ahead:
-            front_ns = self._time.page.fabric_front()
+            front_ns = self._time.front_ns()
             for node in [node for node, life in self._ahead.items() if life.start_ns <= front_ns]:
                 at_ns, incarnation = self._ahead.pop(node).start_ns, self._daemons.members[node].incarnation
                 self._journal.note("returned", at_ns, node=node, incarnation=incarnation)

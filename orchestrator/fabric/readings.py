@@ -46,7 +46,7 @@ class ClockReading(NamedTuple):
         limit_ns = time.limit_ns
         return cls(
             now_ns=time.now_ns(),
-            front_ns=time.page.fabric_front(),
+            front_ns=time.front_ns(),
             soon_ns=time.soon_ns(),
             limit_ns=None if limit_ns == NEVER else limit_ns,
             standing=time.standing,

@@ -69,6 +69,7 @@ class Timekeeper:
         self._run_since: float | None = None
         self._run_wall_s = 0.0
         self._reached_ns: Instant = 0
+        self._front_ns: Instant = 0
         self._pace_ns_per_s = 0.0
         self._pace_ns_per_s_max = float(IDLE_HOPS_PER_S * hop_ns)
         if dilation:
@@ -93,6 +94,11 @@ class Timekeeper:
         self._reached_ns = max(self._reached_ns, self.page.fabric_now())
         return self._reached_ns
 
+    def front_ns(self) -> Instant:
+        """The latest instant that any node has reached. It never goes back: who was in front may have died."""
+        self._front_ns = max(self._front_ns, self.page.fabric_front(), self._reached_ns)
+        return self._front_ns
+
     def lead_ns(self) -> int:
         """How far ahead to stamp a command so that it is not late when it arrives, in ns.
 
@@ -103,7 +109,7 @@ class Timekeeper:
 
     def soon_ns(self) -> Instant:
         """The instant for a command that is sent now."""
-        return max(self.page.fabric_front(), self._reached_ns) + self.lead_ns()
+        return self.front_ns() + self.lead_ns()
 
     def record(self) -> dict[str, Any]:
         """Fabric time reached, wall time it ran, and the effective dilation (None before time has moved)."""
@@ -155,7 +161,7 @@ class Timekeeper:
         if at_ns is None:
             # Fabric time stood still or went in steps, so the pace measured meanwhile says nothing.
             self._pace_mark, self._pace_ns_per_s = self._moved, self._pace_ns_per_s_max
-        self.limit_ns = NEVER if at_ns is None else max(at_ns, self.page.fabric_front())
+        self.limit_ns = NEVER if at_ns is None else max(at_ns, self.front_ns())
         self._set_limit()
         if not self._stills:
             self.ring()
@@ -204,7 +210,7 @@ class Timekeeper:
         instant = self.soon_ns() if at_ns is None else at_ns
         self._hold_before(block, instant)
         # This process may have stood still since it chose the instant.
-        while at_ns is None and self.page.fabric_front() >= instant:
+        while at_ns is None and self.front_ns() >= instant:
             instant = self.soon_ns()
             self._hold_before(block, instant)
         lift = asyncio.get_running_loop().call_later(BEFORE_WALL_S, self._lift, block)

@@ -108,6 +108,18 @@ def test_time_never_goes_back(keeper: Timekeeper) -> None:
     assert keeper.now_ns() == 7000
 
 
+def test_the_front_stays_where_a_node_was_that_has_died(keeper: Timekeeper) -> None:
+    for slot in (0, 1):
+        keeper.page.mark_alive(slot, os.getpid(), 0)
+    keeper.page.words[keeper.page.horizon_word(1)] = 9000
+    assert keeper.front_ns() == 9000
+    soon_ns = keeper.soon_ns()
+    keeper.bury(1)
+    assert keeper.front_ns() == 9000
+    assert keeper.soon_ns() == soon_ns
+    assert keeper.limit(5000) == 9000
+
+
 def test_the_lead_follows_the_pace(keeper: Timekeeper) -> None:
     assert keeper.lead_ns() == IDLE_HOPS_PER_S * HOP_NS * LEAD_WALL_S, "a sleeping fabric wakes up fast"
     keeper.page.wake()
