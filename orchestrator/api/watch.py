@@ -6,7 +6,8 @@ between looks.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypedDict, Unpack
 
 from mrcfabric.control import NoAnswerError
@@ -22,6 +23,7 @@ from orchestrator.measures.expectation import Expectation
 from orchestrator.measures.judge import Finding
 from orchestrator.measures.measure import Reduce, Relative
 from orchestrator.measures.recording import Injected, Look, Recording
+from orchestrator.runs.backend import BackendLostError
 from orchestrator.runs.recorder import Recorder
 from orchestrator.runs.udp_backend import UdpBackend
 from orchestrator.scenario.plan import Plan
@@ -79,14 +81,16 @@ class Watch:
         return self._recorder.recording
 
     async def begin(self) -> None:
-        """Read the counters from which later looks count."""
-        await self._refresh()
-        await self._recorder.begin()
+        """Read the counters from which later looks count. Raises NoAnswerError when a node does not answer."""
+        with _silence():
+            await self._refresh()
+            await self._recorder.begin()
 
     async def look(self) -> Look:
-        """Record the present state of the fabric."""
-        await self._refresh()
-        look = await self._recorder.look()
+        """Record the present state of the fabric. Raises NoAnswerError when a node does not answer, or has died."""
+        with _silence():
+            await self._refresh()
+            look = await self._recorder.look()
         looks = self.recording.looks
         if len(looks) > LOOKS_MAX:
             del looks[1:-1:2]
@@ -149,6 +153,15 @@ class Watch:
         except TimeoutError:
             told = "nothing was seen" if found is None else judge.text(found)
             raise NoAnswerError(f"not within {within_s:g} s: {told}") from None
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """A run is over when a daemon is lost; a script goes on, with an error that it knows."""
+    try:
+        yield
+    except BackendLostError as error:
+        raise NoAnswerError(str(error)) from None
 
 
 def _expectation(measure: str, bounds: Bounds) -> Expectation:

@@ -57,6 +57,8 @@ class _NodeCounts:
     life: int = 0
     event: int = 0
     """Number of the last event of the present life that was fetched."""
+    deaf: bool = False
+    """It lived at the begin of the run and has heard nobody since."""
     _total: dict[str, int] | None = None
     _without_ports: dict[str, int] | None = None
     """What `total` and `without_ports` gave since the last answer: every look asks for them several times."""
@@ -71,11 +73,13 @@ class _NodeCounts:
         self.incarnation = incarnation
         self.latest = counts
         self.core = answer["core"]
+        if self.deaf:  # what it counted before the run cannot be told from what it counted while it was deaf
+            self.deaf, self.base = False, dict(counts)
         self._total = self._without_ports = None
 
-    def begin(self) -> None:
-        """What it has counted so far was before the run."""
-        self.base = dict(self.latest)
+    def begin(self, deaf: bool) -> None:
+        """What it has counted so far was before the run; of a deaf node that is not known."""
+        self.base, self.deaf = dict(self.latest), deaf
         self._total = self._without_ports = None
 
     def total(self) -> dict[str, int]:
@@ -163,9 +167,11 @@ class Recorder:
 
     async def begin(self) -> None:
         """Right before the begin of the run: what has been counted by now does not count."""
+        faults, now_ns = self._backend.faults(), self._backend.now_ns
+        lives_deaf = deaf(faults, now_ns) - dead(faults, now_ns)
         await self._ask(self.within_reach(self._nodes))
-        for counts in self._nodes.values():
-            counts.begin()
+        for name, counts in self._nodes.items():
+            counts.begin(name in lives_deaf)
         self._host_pairs = await self._backend.host_pairs()
         self._enter_look(self.recording.begin_ns)
 
@@ -282,9 +288,10 @@ class Recorder:
             counts = self._nodes[name]
             port_packets = [counts.total().get(f"sent.{plane}", 0) for plane in range(planes)]
             totals = counts.without_ports()
-            if name in gone:
+            if name in gone or counts.deaf:
+                lives = name not in gone
                 no_evs = [dict.fromkeys(EV_STATES, 0) for _ in range(planes)]
-                nics[name] = NicLook(totals, no_evs, port_packets, [False] * planes, alive=False)
+                nics[name] = NicLook(totals, no_evs, port_packets, [lives] * planes, alive=lives)
             else:
                 evs, ports = plane_states(counts.core, planes), ports_of(counts.core)
                 windows, rates = windows_of(counts.core), rates_of(counts.core)

@@ -1,5 +1,7 @@
 """Measures and conditions of a fabric whose time goes on."""
 
+import os
+import signal
 from typing import Any
 
 import pytest
@@ -8,8 +10,9 @@ from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError
 from orchestrator.api import watch as watching
 from orchestrator.fabric import Fabric
-from orchestrator.faults.fault import once
+from orchestrator.faults.fault import Fault, once
 from tests.orchestrator.running import DEADLINE_S
+from tests.support.wait import eventually
 
 pytestmark = pytest.mark.integration
 
@@ -95,3 +98,38 @@ async def test_faults_are_in_the_recording_and_looks_are_bounded(
             await watch.look()
     assert [one.fault.id for one in watch.recording.faults] == [fault.id]
     assert len(watch.recording.looks) <= 5
+
+
+async def test_a_nic_that_hears_nobody_at_the_begin_counts_from_when_it_does(fabric: Fabric) -> None:
+    await (await fabric.start("p2p", figures={"message_bytes": 1 << 16, "messages": 2})).finished(DEADLINE_S)
+    cut = await fabric.add_fault("control_cut", "h000")
+    await fabric.reached(cut.start_ns, DEADLINE_S)
+    watch = await fabric.watch()
+    seen = (await watch.look()).nics["h000"]
+    assert (seen.alive, seen.counts, seen.ports_up) == (True, {}, [True, True])
+    left = await fabric.heal(cut.id)
+    assert left is not None
+    await fabric.reached(left.end_ns, DEADLINE_S)
+    await watch.look()
+    assert watch.figure("data_packets", of="h000") == 0
+    await (await fabric.start("p2p", figures={"message_bytes": 1 << 16, "messages": 2})).finished(DEADLINE_S)
+    await watch.look()
+    assert (watch.figure("data_packets", of="h000") or 0) > 0
+
+
+async def test_a_node_that_has_just_died_is_an_error_that_scripts_know(
+    fabric: Fabric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def none_yet() -> list[Fault]:
+        return []
+
+    watch = await fabric.watch()
+    child = fabric.daemons.members["h001"].child
+    assert child is not None
+    os.kill(child.pid, signal.SIGKILL)
+    await eventually(lambda: bool(fabric.unexpected_deaths()), DEADLINE_S)
+    monkeypatch.setattr(fabric, "live_faults", none_yet)
+    with pytest.raises(NoAnswerError, match="h001"):
+        await watch.look()
+    with pytest.raises(NoAnswerError, match="h001"):
+        await fabric.watch()
