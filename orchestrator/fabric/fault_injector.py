@@ -50,13 +50,16 @@ class FaultInjector:
     async def inject(self, fault: Fault) -> Fault:
         """Inject a fault. Returns it with its host targets expanded, once all daemons concerned have been told.
 
-        Raises ConfigError, RefusedError.
+        Who is cancelled while he waits has injected it all the same. Raises ConfigError, RefusedError.
         """
         if not isinstance(fault, Fault):
             raise ConfigError("fault", f"{fault!r} is none", "as orchestrator.faults.fault.once makes it")
         # A script may have put anything into it, and what is not whole nanoseconds would stop fabric time for good.
         fault = self._host_map.settled(self._topology, Fault.of(fault.record()))
         check(self._topology, fault)  # the table does, too, but one without windows has no start to hold time before
+        return await self._lifecycle.whole(self._inject(fault))
+
+    async def _inject(self, fault: Fault) -> Fault:
         with self._time.before(fault.start_ns):
             nodes = self._table.add(fault, self._time.front_ns())
             self.injected[fault.kind] += 1
@@ -71,8 +74,12 @@ class FaultInjector:
 
         Returns what is left of it. Raises RefusedError.
         """
-        with self._time.before(None if at_ns is None else arguments.instant("at_ns", at_ns)) as instant:
-            nodes = self._end(arguments.text("fault_id", fault_id), instant, why, soon=at_ns is None)
+        at_ns = None if at_ns is None else arguments.instant("at_ns", at_ns)
+        return await self._lifecycle.whole(self._heal(arguments.text("fault_id", fault_id), at_ns, why))
+
+    async def _heal(self, fault_id: str, at_ns: Instant | None, why: str) -> Fault | None:
+        with self._time.before(at_ns) as instant:
+            nodes = self._end(fault_id, instant, why, soon=at_ns is None)
             left = self._table.get(fault_id)  # before others are heard, who may give the id to another fault
             await self._lifecycle.bring_in_line(nodes)
         return left
@@ -83,6 +90,9 @@ class FaultInjector:
         Returns the instant, None when there is nothing to start. Raises ProcessFailedError and ConfigError when a node
         does not start.
         """
+        return await self._lifecycle.whole(self._revive(nodes, why))
+
+    async def _revive(self, nodes: Sequence[str], why: str) -> Instant | None:
         deaths = self._lifecycle.died_unasked(nodes)
         with self._time.before(None) as instant:
             concerned = {one for fault_id in deaths.values() for one in self._end(fault_id, instant, why, soon=True)}

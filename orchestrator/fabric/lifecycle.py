@@ -12,8 +12,8 @@ import asyncio
 import errno
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from typing import Any, TypeVar
 
 from mrcfabric.clock import restart_horizon
 from mrcfabric.control import NoAnswerError
@@ -37,6 +37,7 @@ from orchestrator.process.remedies import memory_kills, remedy
 
 READY_POLL_S = 0.004
 
+T = TypeVar("T")
 _TROUBLES = (RefusedError, NoAnswerError, ProcessFailedError, ConfigError)
 
 
@@ -82,8 +83,16 @@ class Lifecycle:
         self._hosts = HostLifecycle(host_map, daemons.layout.sites.number, self._table, shares, self)
         time.on_look = self.note_returns
         self._background = Background(_TROUBLES, self._note_trouble)
+        self._changes = Background(_TROUBLES, lambda _about, _error: None)  # who asked for one hears of its errors
 
     # In line with the table.
+
+    async def whole(self, change: Coroutine[Any, Any, T]) -> T:
+        """Carry a change of the table out to its end, also when who asked for it is cancelled meanwhile.
+
+        A process that has been ended for a life that was called off must be followed by the next one.
+        """
+        return await asyncio.shield(self._changes.start(change))
 
     async def bring_in_line(self, nodes: Sequence[str]) -> None:
         """Make these nodes live, die and know what the table says now. Returns when all of them have been told."""
@@ -353,5 +362,6 @@ class Lifecycle:
 
     async def close(self) -> None:
         """Cancel everything that is still planned."""
+        await self._changes.close()
         await self._hosts.close()
         await self._background.close()

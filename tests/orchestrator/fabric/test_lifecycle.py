@@ -11,6 +11,7 @@ from orchestrator.fabric import Fabric, lifecycle
 from orchestrator.faults.fault import Fault, Window, once
 from orchestrator.faults.table import Stamped
 from orchestrator.live.live_view import LiveView
+from orchestrator.process.launcher import Child
 from tests.orchestrator.running import (
     DEADLINE_S,
     MESSAGE_BYTES,
@@ -174,6 +175,32 @@ async def test_a_return_may_be_moved_while_its_process_becomes_ready(
     assert fabric.unexpected_deaths() == []
 
 
+async def test_who_is_cancelled_while_a_process_is_replaced_leaves_no_half(
+    fabric: Fabric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end, ending = fabric.daemons.end, asyncio.Event()
+
+    async def slowly(child: Child) -> None:
+        ending.set()
+        await asyncio.sleep(0.2)
+        await end(child)
+
+    at_ns = fabric.soon_ns()
+    await fabric.inject(once("switch_reboot", T1, at_ns=at_ns, until_ns=at_ns + 10**12, fault_id="long"))
+    await waits_for_its_life(fabric, 1)
+    monkeypatch.setattr(fabric.daemons, "end", slowly)
+    healing = asyncio.ensure_future(fabric.heal("long"))
+    await ending.wait()
+    healing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await healing
+    await waits_for_its_life(fabric, 2)
+    await eventually(lambda: fabric.time.state == "sleep", DEADLINE_S)
+    assert fabric.now_ns() < at_ns + 10**12
+    assert (await fabric.call(T1, "status"))["incarnation"] == 2
+    assert fabric.unexpected_deaths() == []
+
+
 async def test_a_node_returns_though_time_passes_its_return_before_its_process_is_there(fabric: Fabric) -> None:
     died_ns = fabric.soon_ns()
     await fabric.limit(died_ns + 1000)
@@ -183,7 +210,7 @@ async def test_a_node_returns_though_time_passes_its_return_before_its_process_i
     assert [note["kind"] for note in fabric.journal.after(1)] == ["fault", "fault", "died"]
     # Both concern the switch, whose process must be replaced, and time goes on meanwhile.
     healing = [asyncio.ensure_future(fabric.heal(one, died_ns + 5000)) for one in ("loss", "long")]
-    await asyncio.sleep(0)
+    await eventually(lambda: [note["kind"] for note in fabric.journal.after(4)][:2] == ["healed"] * 2, DEADLINE_S)
     await fabric.limit(None)
     await asyncio.gather(*healing)
     assert (await fabric.call(T1, "status"))["incarnation"] == 2
