@@ -10,7 +10,7 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from multiprocessing import active_children, get_context, parent_process
 from threading import Thread
@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import shown
 from orchestrator.process.code_digest import ROOT, code_digest
+from orchestrator.process.launcher import ProcessFailedError
 
 CONNECT_WALL_S: Final = 10.0
 _EXTRA: Final = "pip install 'mrcfabric[dask]'"
@@ -105,8 +106,19 @@ def as_they_end(
 ) -> Iterator[tuple[int, _R]]:
     """(number of the arguments, what the job returned), in the order in which jobs end. Raises what a job raises.
 
-    `arguments` is read only when a job can begin, so it may end early.
+    `arguments` is read only when a job can begin, so it may end early. Raises ProcessFailedError when a process of the
+    pool was killed: which jobs it had is not known.
     """
+    try:
+        yield from _as_they_end(pool, job, arguments)
+    except BrokenExecutor:
+        hint = "for want of memory, if nobody did it: fewer --jobs take less"
+        raise ProcessFailedError(f"one of the {pool.jobs} processes that run jobs was killed ({hint})") from None
+
+
+def _as_they_end(
+    pool: JobPool, job: Callable[..., _R], arguments: Iterable[tuple[Any, ...]]
+) -> Iterator[tuple[int, _R]]:
     numbered = enumerate(arguments)
     running: dict[Future[_R], int] = {}
     while True:

@@ -49,7 +49,9 @@ def swept(
     import sys
 
     from orchestrator.cli.progress import waiting
+    from orchestrator.cli.scenario_run import not_run
     from orchestrator.process.job_pool import job_pool
+    from orchestrator.process.launcher import ProcessFailedError
     from orchestrator.runs.sweep import sweep as carried_out
 
     over = ""
@@ -60,8 +62,11 @@ def swept(
         line = f"{done} of {count}: {point.title}: {outcome}"
         wait.aside(lambda: print(line, file=sys.stderr, flush=True))
 
-    with waiting(lambda: f"running{over}", terminal_only=True) as wait, job_pool(jobs, dask) as pool:
-        found = carried_out(str(file), seeds, settings, pool, tell)
+    try:
+        with waiting(lambda: f"running{over}", terminal_only=True) as wait, job_pool(jobs, dask) as pool:
+            found = carried_out(str(file), seeds, settings, pool, tell)
+    except ProcessFailedError as error:
+        raise not_run(error) from None
     if as_json:
         typer.echo(json.dumps(found, indent=2))
     else:

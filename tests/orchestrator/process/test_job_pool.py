@@ -17,6 +17,7 @@ import pytest
 from mrcfabric.errors import ConfigError
 from orchestrator.process.code_digest import CODE, ROOT
 from orchestrator.process.job_pool import as_they_end, cpus, job_pool
+from orchestrator.process.launcher import ProcessFailedError
 
 
 def doubled(number: int) -> tuple[int, int]:
@@ -51,6 +52,20 @@ def test_no_job_begins_before_there_is_room() -> None:
         assert begun == []
         next(results)
         assert begun == [0]
+
+
+def killed(number: int) -> int:
+    """A job whose process is killed."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def test_a_process_that_is_killed_is_one_error_for_all_jobs() -> None:
+    with (
+        job_pool(2) as pool,
+        pytest.raises(ProcessFailedError, match="one of the 2 processes that run jobs was killed"),
+    ):
+        list(as_they_end(pool, killed, ((number,) for number in range(9))))
 
 
 def test_what_a_job_raises_reaches_the_caller() -> None:

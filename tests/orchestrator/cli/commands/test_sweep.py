@@ -8,6 +8,8 @@ from typer.testing import CliRunner, Result
 
 from mrcfabric.errors import ConfigError
 from orchestrator.cli.main import build_app
+from orchestrator.process.launcher import ProcessFailedError
+from orchestrator.runs import sweep as sweeping
 from tests.orchestrator.runs.test_sweep import scenario
 
 
@@ -56,3 +58,13 @@ def test_what_was_not_tried_is_said(tmp_path: Path) -> None:
     )
     assert done.exit_code == 1
     assert "seed 1: no packet met fault late: it was not tried" in done.output
+
+
+def test_a_sweep_that_lost_a_process_could_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(*_arguments: object) -> None:
+        raise ProcessFailedError("one of the 2 processes that run jobs was killed")
+
+    monkeypatch.setattr(sweeping, "sweep", lost)
+    done = invoke(scenario(tmp_path), "--seeds", "1-2")
+    assert done.exit_code == 4
+    assert done.stderr == "mrcfabric: one of the 2 processes that run jobs was killed\n"
