@@ -5,6 +5,7 @@ Owns making the record of a program for a running fabric, and the waiting. `nicd
 """
 
 import asyncio
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -102,16 +103,18 @@ async def begin(
     """Give NICs a program that begins soon, under a number (and by default a name) that no NIC uses yet.
 
     Returns when every NIC has taken its part. Raises ConfigError for figures that make no sense, RefusedError when a
-    NIC refuses, the name is in use, or the NICs have no room for another program. One at a time: two that begin at the
-    same moment may take the same number.
+    NIC refuses, the name is in use, or the NICs have no room for another program. Who is cancelled meanwhile, or gets
+    no answer, leaves nothing behind. One at a time: two that begin at the same moment may take the same number.
     """
     for leads in LEADS:
         program = await _made(fabric, kind, nics, figures, name, seed, leads)
         try:
             await fabric.load(program)
-        except RefusedError:
-            await fabric.stop_work(program)  # some NICs may have taken it
-            if leads == LEADS[-1] or (await fabric.clock()).front_ns < program.begin_ns:
+        except (RefusedError, NoAnswerError, asyncio.CancelledError) as error:
+            with contextlib.suppress(RefusedError, NoAnswerError):
+                await asyncio.shield(fabric.stop_work(program))  # some NICs may have taken it
+            again = isinstance(error, RefusedError) and leads != LEADS[-1]
+            if not again or (await fabric.clock()).front_ns < program.begin_ns:
                 raise
         else:
             return program

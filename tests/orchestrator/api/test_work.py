@@ -1,6 +1,7 @@
 """Work given to a running fabric: who has which rank, what came of it, and who is lost."""
 
 import asyncio
+import contextlib
 from typing import Any
 
 import pytest
@@ -84,6 +85,36 @@ async def test_programs_that_start_at_once_have_numbers_of_their_own(fabric: Fab
     assert {work.program.number for work in works} == {0, 1, 2}
     for work in works:
         assert (await work.finished(DEADLINE_S)).done
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("kind", ["launched", "attached"])
+async def test_a_start_that_is_cancelled_leaves_no_work_behind(served: Fabric, kind: str) -> None:
+    async with Fabric.attach(run_dir=served.folder.path) as attached:
+        fabric: Any = served if kind == "launched" else attached
+        for wait_s in (0.001, 0.004, 0.01):
+            with contextlib.suppress(TimeoutError):
+                work = await asyncio.wait_for(fabric.start("p2p", name="mine", figures={"for_ns": 10**12}), wait_s)
+                await work.stop()
+            assert [await served.call(nic, "progress") for nic in ("h000", "h001")] == [{}, {}]
+        work = await fabric.start("p2p", name="mine", figures=MESSAGES)
+        assert (await work.finished(DEADLINE_S)).done
+
+
+@pytest.mark.integration
+async def test_a_start_that_nobody_answers_leaves_no_work_behind(
+    fabric: Fabric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = fabric.load
+
+    async def unheard(program: Program) -> None:
+        await load(program)
+        raise NoAnswerError("no answer from h001")
+
+    monkeypatch.setattr(fabric, "load", unheard)
+    with pytest.raises(NoAnswerError, match="h001"):
+        await fabric.start("p2p", figures={"for_ns": 10**12})
+    assert [await fabric.call(nic, "progress") for nic in ("h000", "h001")] == [{}, {}]
 
 
 @pytest.mark.integration
