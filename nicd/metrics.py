@@ -120,11 +120,12 @@ def _durations(name: str) -> Reader:
 
 
 def _replies(counters: Counters) -> Iterator[Sample]:
-    """Answers to probes: all that have a round trip in the histogram, and those that tell how long planes are."""
+    """Answers to probes: all that have a round trip in the histogram, and those of probes in the control class."""
     core = counters["core"]
     yield None, ("ev",), core["probe_replies"]
     yield None, ("reverse",), core["probe_rtt_count"] - core["probe_replies"]
     yield None, ("length",), core["length_replies"]
+    yield None, ("doubt",), core["doubt_replies"]
 
 
 def _distances(counters: Counters) -> Iterator[Sample]:
@@ -223,10 +224,11 @@ _CONGESTION = (
 
 _PATHS = (
     Definition("nic_probes_sent", "counter", "packets",
-               "Probes sent, by purpose: of EVs that data goes by, of the reverse set that acknowledgements go by, and "
-               "of the length of planes.",
+               "Probes sent, by purpose: of EVs that data goes by, of the reverse set that acknowledgements go by, "
+               "of the length of planes, and of paths that a full queue or a fault has silenced.",
                "What is being probed?",
-               each(ev=("core", "probes_sent"), reverse=("core", "reverse_probes"), length=("core", "length_probes")),
+               each(ev=("core", "probes_sent"), reverse=("core", "reverse_probes"), length=("core", "length_probes"),
+                    doubt=("core", "doubt_probes")),
                ("purpose",)),
     _core("tail_probes", "nic_tail_probes", "packets",
           "Times that a probe of a good EV was due because the end of a message stayed silent.",

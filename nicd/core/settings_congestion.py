@@ -116,6 +116,10 @@ class CongestionKnobs:
     full queue: it comes off the window, and its EV is spared, for so many losses of one path in a row where the other
     paths of its plane lose none. For each loss elsewhere per arrival elsewhere it is spared for twice as many more. So
     a NIC need not know whether switches trim. 0: the EV is always to blame."""
+    doubt_probes: int = 3
+    """Such a path is probed past the queues of data from its second loss in a row on: it is dead when it has not
+    answered so many probes while others of its plane answered later ones, and more where some of theirs are lost, too.
+    0: losses alone decide."""
     crowded_packets: int = 8
     """A plane is late in that sense from a target of NSCC on, and from the time of so many full packets at its rate:
     at 10 Gb/s and 1 us per link five packets take as long as the target, and sprayed packets meet so many by chance.
@@ -152,6 +156,7 @@ LEAST: Final[dict[str, int]] = dict.fromkeys(
         "crowded_packets",
         "cwnd_spare_packets",
         "loss_spared",
+        "doubt_probes",
         "max_cwnd_bytes",
         "target_delay_ns",
         "cwnd_paced_packets",

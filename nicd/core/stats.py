@@ -98,13 +98,14 @@ class Distances:
 
 
 COUNTERS: Final = (
-    "acks_early", "acks_received", "acks_sent", "ahead", "bytes_placed", "completions", "cwnd_cuts", "data_packets",
-    "data_received", "drops", "duplicates", "ecn_echoed", "ecn_marks", "ev_replacements", "ev_skips",
-    "ev_transitions", "events_lost", "length_probes", "length_replies", "messages_completed", "nacks_received",
-    "nacks_sent", "packets_lost", "payload_bytes", "penalties_sent", "port_updates_received", "port_updates_sent",
-    "probe_replies", "probe_rtt", "probes_answered", "probes_sent", "qp_errors", "queue_delay", "retransmits",
-    "retransmitted_bytes", "reverse_probes", "rtt", "rtt_max_ns", "rtt_min_ns", "sacks_received", "sacks_sent",
-    "tail_probes", "taken_back", "timeouts", "trims",
+    "acks_early", "acks_received", "acks_sent", "ahead", "bytes_placed", "completions", "cwnd_cuts",
+    "data_packets", "data_received", "doubt_probes", "doubt_replies", "drops", "duplicates", "ecn_echoed",
+    "ecn_marks", "ev_replacements", "ev_skips", "ev_transitions", "events_lost", "length_probes",
+    "length_replies", "messages_completed", "nacks_received", "nacks_sent", "packets_lost", "payload_bytes",
+    "penalties_sent", "port_updates_received", "port_updates_sent", "probe_replies", "probe_rtt",
+    "probes_answered", "probes_sent", "qp_errors", "queue_delay", "retransmits", "retransmitted_bytes",
+    "reverse_probes", "rtt", "rtt_max_ns", "rtt_min_ns", "sacks_received", "sacks_sent", "tail_probes",
+    "taken_back", "timeouts", "trims",
 )  # fmt: skip
 """The attributes of `NicStats`."""
 
@@ -169,6 +170,7 @@ class NicStats:
         """Times a QP found packets silent for their whole RTO."""
         self.length_probes = self.length_replies = 0
         """Probes sent to tell how long planes are, and answers to them."""
+        self.doubt_probes = self.doubt_replies = 0  # of paths that a full queue may have silenced, and answers
         self.reverse_probes = 0
         self.port_updates_sent = 0
         self.port_updates_received = 0

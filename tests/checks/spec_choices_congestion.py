@@ -178,6 +178,14 @@ CONGESTION = (
         _of(NIC, "loss_spared"),
     ),
     Choice(
+        "Losses that a full queue explains, or a dead path does",
+        DEVIATION,
+        "From the second loss in a row on the NIC asks the path by probes of the control class, which pass the queues "
+        "of data, and with it another path. It is dead when three of its probes have no answer though others, that "
+        "left no earlier, have. Losses alone tell that a hundred round trips later, as the window is down to a packet.",
+        _of(NIC, "doubt_probes"),
+    ),
+    Choice(
         "How late a plane is whose full queue explains a loss",
         OPTION,
         "By the target of NSCC, and by eight full packets at its rate: less may be chance.",

@@ -134,7 +134,22 @@ def test_no_qp_of_a_healthy_fabric_ends(degree: int, planes: int, switch: dict[s
     found = watch(FanIn(degree, seed, planes, warm_rtts=60, rtts=60, switch=switch))
     assert found.errors == 0
     # Packets that are gone without a trim are more there than what arrives on some planes can be compared with.
-    assert switch or found.retired <= (40 if (degree, planes) == (255, 2) else 0)
+    assert switch or found.retired <= {(255, 1): 4, (255, 2): 40}.get((degree, planes), 0)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("degree", "gbps", "t1s", "planes", "size", "goodput"),
+    [(60, 10, 8, 2, 1 << 20, 0.75), (60, 10, 8, 1, 1 << 20, 0.75), (100, 10, 8, 1, 1 << 18, 0.4)],
+)
+def test_questions_and_answers_do_not_fill_a_receiver_that_drops(
+    degree: int, gbps: int, t1s: int, planes: int, size: int, goodput: float
+) -> None:
+    """The receiver's answers filled its own queue of control packets, and its silence made senders ask more: 34 QPs
+    ended in the first, the others had 0.50 and 0.11."""
+    found = watch(FanIn(degree, 0, planes, size=size, rate_bps=gbps * 10**9, t1_per_plane=t1s, switch=_DROPS))
+    assert found.errors == 0
+    assert found.goodput > goodput
 
 
 def test_the_tables_print_a_row_per_rate_fan_in_and_size(capsys: pytest.CaptureFixture[str]) -> None:

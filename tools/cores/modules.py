@@ -28,7 +28,8 @@ FOLDERS: Final[dict[str, str]] = {
         probed_lengths ways_back window
         """,
     "nicd/core/mrc": """
-        assembly board doubts early_acks ev_deck ev_profile ev_rules inflight late_arrivals length_probes mark_runs
+        assembly backlog board doubt_probes doubts early_acks ev_deck ev_profile ev_rules inflight late_arrivals
+        length_probes mark_runs
         path_lengths path_order path_policy path_records path_search path_shares patience peer penalty probe
         probe_turns qp recovery requestor responder reverse_set sack sack_spans search_rounds sent transport
         """,

@@ -216,6 +216,12 @@ class PlaneWindows:
                 known_ns += self._rto_ns * (2 * few_bytes - cwnd) // few_bytes
         return known_ns >= sent_ns
 
+    def are_crowded(self, now: Instant, planes: int) -> bool:
+        """Whether a full queue explains a silence that began about an RTO before `now`, on all of these planes."""
+        since_ns = max(0, now - self._rto_ns)
+        chosen = [plane for plane in range(planes.bit_length()) if planes >> plane & 1]
+        return bool(chosen) and all(self.is_crowded(plane, since_ns, False) for plane in chosen)
+
     # -- planes of different length
 
     def came_late(self, now: Instant, plane: int, rtt_ns: int) -> None:

@@ -48,10 +48,11 @@ class Doubts:
         self.open: dict[tuple[int, int], _Row] = {}
         """(plane, path) -> losses since a packet last arrived by this path. Bounded by the number of paths."""
 
-    def spare(self, ev: int) -> bool:
-        """Count a packet of this EV that was lost while its plane was crowded. False: too many in a row for chance."""
+    def spare(self, ev: int) -> int:
+        """Count a packet of this EV that was lost while its plane was crowded. Returns how many were lost in a row on
+        its path; 0: too many for chance."""
         if not self._most:
-            return False
+            return 0
         plane = self._plane[ev]
         key = (plane, self._path[ev])
         row = self.open.get(key)
@@ -64,7 +65,7 @@ class Doubts:
         lost = self._lost[plane] - row.lost - row.count + 1
         # If a share p of packets is lost, n in a row are lost with a chance of p ** n < exp(-n (1 - p)). Where nothing
         # arrives by any path, this path is as good as the others.
-        return row.count * arrived <= self._most * (arrived + _ODDS * lost)
+        return row.count if row.count * arrived <= self._most * (arrived + _ODDS * lost) else 0
 
     def delivered(self, ev: int) -> None:
         """A packet of this EV has arrived, perhaps trimmed to its headers: close the doubt about its path."""

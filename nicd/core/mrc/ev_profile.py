@@ -155,7 +155,7 @@ class EvProfile:
             return
         misses = self.records.missed(index, sent_ns) if trigger in _LOSSES else 0
         if misses >= self._dead_losses:
-            self._leave_path(now, index, trigger, sent_ns)
+            self.leave_path(now, index, trigger, self.delivered_ns() > sent_ns)
             return
         if trigger in _QUEUES:
             self.records.queued(now, index)
@@ -174,8 +174,8 @@ class EvProfile:
                 return
         self._enter(now, index, target, trigger, rule.section)
 
-    def _leave_path(self, now: Instant, failed: int, trigger: EvTrigger, sent_ns: Instant) -> None:
-        """The path of this EV is dead: all active EVs that use it leave it. The latest loss on it left at `sent_ns`."""
+    def leave_path(self, now: Instant, failed: int, trigger: EvTrigger, others: bool) -> None:
+        """The path of this EV is dead: all active EVs that use it leave it. `others`: another path is known to live."""
         way = self.records.way
         sharing = [index for index in self.decks[self.plane[failed]].cards if way[index] == way[failed]]
         for index in dict.fromkeys((failed, *sharing)):
@@ -183,7 +183,7 @@ class EvProfile:
             state = EvState(self.states[index])
             rule = self._policy.judge(state, cause)
             # With too few active EVs left it must stay, unless another path is known to live.
-            if rule.target == state or (self._is_needed(index) and self.delivered_ns() <= sent_ns):
+            if rule.target == state or (self._is_needed(index) and not others):
                 continue
             self.records.struck(now, index)
             self._enter(now, index, rule.target, cause, rule.section)

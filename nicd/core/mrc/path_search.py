@@ -4,18 +4,26 @@ Owns which EVs the search probes, and how fast. `recovery` begins it; `probe` se
 One probe on one EV finds a living path among many only by luck. So each round probes more paths than
 the one before, every plane in turn, until every path has been probed, and goes on until the peer is heard.
 
+A full queue silences a peer as well, and if all who send to it searched, their probes would keep the queue full. So
+where planes are crowded the path that delivered last is asked first, in the control class, which passes the queues of
+data. If it answers, the way is open, and there is nothing to search for.
+
 MRC 1.0 3 leaves open what a sender does that hears nothing; its probes are those of 11.2.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from mrcfabric.units import Instant
 from nicd.core.ev_state import EvState
+from nicd.core.mrc.doubt_probes import AskPath
 from nicd.core.mrc.ev_profile import EvProfile
 from nicd.core.mrc.search_rounds import Rounds
 from nicd.core.timers import Timer, Timers
 
+_CHECK_ROUNDS: Final = 2
+"""So many rounds pass until the first probes leave, in which the path that delivered last may show that it lives."""
 _FRAGILE_ROUNDS: Final = 4
 """For so many rounds after a search, the paths that it found are not relied upon."""
 
@@ -23,7 +31,10 @@ _FRAGILE_ROUNDS: Final = 4
 class PathSearch:
     """One QP's search."""
 
-    __slots__ = ("_ask", "_found_ns", "_order", "_profile", "_round_ns", "_rounds", "_timer", "_usable")
+    __slots__ = (
+        "_ask", "_check", "_checks", "_found_ns", "_is_crowded", "_order", "_profile", "_round_ns", "_rounds", "_timer",
+        "_usable",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -32,12 +43,22 @@ class PathSearch:
         timers: Timers,
         usable: Callable[[], int],
         ask: Callable[[Instant, int], bool],
+        check: AskPath,
+        is_crowded: Callable[[Instant, int], bool],
     ) -> None:
-        """`round_ns`: time between rounds; `usable` returns the planes that can send, `ask` probes one EV."""
+        """`round_ns`: time between rounds; `usable` returns the planes that can send, `ask` probes one EV.
+
+        `check` probes one EV past the queues of data, and calls what it is given with the answer. `is_crowded` says of
+        planes, a bit each, whether a full queue explains a silence on all of them.
+        """
         self._profile = profile
         self._round_ns = round_ns
         self._usable = usable
         self._ask = ask
+        self._check = check
+        self._is_crowded = is_crowded
+        self._checks = 0
+        """Times that a path was asked before a search."""
         self._order: list[int] = []
         """EVs to probe, one per path, planes in turn; the next one first."""
         self._rounds = Rounds()
@@ -59,8 +80,24 @@ class PathSearch:
             # The path found a moment ago is dead again, or its answer was luck: search with full rounds at once.
             self._rounds.widen()
             self._timer.set_by(now + 1)
+        elif self._is_crowded(now, self._usable()) and (latest := self._latest()) >= 0:
+            self._checks += 1
+            self._check(now, latest, partial(self._open, self._checks))
+            self._timer.set_by(now + _CHECK_ROUNDS * self._round_ns)
         else:
             self._timer.set_by(now + self._round_ns)
+
+    def _latest(self) -> int:
+        """The active EV on whose path the latest packet arrived; -1: none may send."""
+        mask, profile = self._usable(), self._profile
+        delivered, way = profile.records.delivered_ns, profile.records.way
+        cards = [card for plane, deck in enumerate(profile.decks) if mask >> plane & 1 for card in deck.cards]
+        return max(cards, key=lambda card: delivered[way[card]], default=-1)
+
+    def _open(self, check: int, _now: Instant, _port: int) -> None:
+        """The path that was asked lives. An answer to an earlier question says nothing of this silence."""
+        if check == self._checks and not self._rounds.sent:
+            self._timer.cancel()
 
     def heard(self, now: Instant) -> None:
         """The peer was heard: the search is over."""

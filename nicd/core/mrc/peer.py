@@ -25,6 +25,8 @@ from nicd.core.scheduler import Sender
 from nicd.core.timers import Timer
 
 _ID_MASK: Final = 0xFFFF
+DOUBTED_MAX: Final = 1024
+"""So many probes of doubted paths are waited for; of more the oldest are forgotten."""
 _OVERTAKEN_RTOS: Final = 4
 """No packet is under way for longer than this many RTOs."""
 
@@ -33,7 +35,7 @@ class Peer:
     """One NIC that QPs of ours are connected to."""
 
     __slots__ = (
-        "_asked", "_board", "_control", "_last_update", "_last_update_ns", "_on_ports", "_request_id",
+        "_asked", "_board", "_control", "_doubted", "_last_update", "_last_update_ns", "_on_ports", "_request_id",
         "_update_id", "_update_number", "_update_tries", "_update_wait_ns", "_updates", "address", "confirm",
         "data_arrived", "destination", "follow_denied", "index", "length_probes", "path_lengths", "ports", "probed",
         "reply", "reverse", "reverse_rows", "reverse_set", "sharing", "ways", "windows",
@@ -84,6 +86,8 @@ class Peer:
         self.reverse_rows = paths.rows
         self._asked: dict[int, Callable[[Instant, int], None]] = {}
         """Request id -> the function to call with the answer, of the controller's own probes."""
+        self._doubted: dict[int, Callable[[Instant, int], None]] = {}
+        """The same, of probes of paths that QPs doubt."""
         self._last_update = -1
         self._last_update_ns: Instant = 0
         self._update_number = 0
@@ -188,6 +192,25 @@ class Peer:
         ports.offer_probe(now, self.ports.port[plane], packet)
         return request
 
+    def ask_path(
+        self, now: Instant, plane: int, ev: int, outer: bytes, answered: Callable[[Instant, int], None]
+    ) -> bool:
+        """Probe one EV in the control class, for a QP that doubts its path; `answered` is told (now, port).
+
+        False: the plane is down at one end.
+        """
+        ports = self._board.ports
+        if not self.ports.alive(ports.carrier, self.up) >> plane & 1:
+            return False
+        request = self._next_id()
+        if len(self._doubted) >= DOUBTED_MAX:
+            del self._doubted[next(iter(self._doubted))]
+        self._doubted[request] = answered
+        self._board.stats.doubt_probes += 1
+        packet = self._control.endpoint_request(ev, outer, request, OP_EV_PROBE)
+        ports.offer(now, self.ports.port[plane], packet, True)
+        return True
+
     def on_response(self, now: Instant, request: int, op: int, stamp: int = 0, port: int = 0, ev: int = -1) -> None:
         """The peer answered an endpoint request and sent its time stamp back; it came in by `port` on `ev`."""
         if op == OP_PORT_STATUS:
@@ -196,6 +219,8 @@ class Peer:
                 self._updates.cancel()
             return
         answered = self._asked.pop(request, None)
+        if answered is None and (answered := self._doubted.pop(request, None)) is not None:
+            self._board.stats.doubt_replies += 1
         if answered is not None:
             answered(now, port)
             return

@@ -5,6 +5,7 @@ life of a QP, which is the same for all transports.
 MRC 1.0 section 3: RESET -> INIT -> RTR -> RTS -> ERROR; RTR receives, RTS sends too.
 """
 
+from collections.abc import Callable
 from functools import partial
 
 from mrcfabric.rng import Rng
@@ -96,7 +97,15 @@ class Link(QpLink):
             options=config.options,
         )  # fmt: skip
         self.prober = Prober(self.profile, settings, board.stats, board.timers, self._send_probe)
-        self.search = PathSearch(self.profile, settings.base_rtt_ns, board.timers, self._open_planes, self.prober.ask)
+        self.search = PathSearch(
+            self.profile,
+            settings.base_rtt_ns,
+            board.timers,
+            self._open_planes,
+            self.prober.ask,
+            self.ask_path,
+            peer.windows.are_crowded,
+        )
         self.requestor = Requestor(self, board, self.profile, data, peer.windows, peer.ports, request.psn_send, limits)
         self.responder = Responder(self, board, peer, self._control, request.psn_receive, limits)
         self.waiting = False
@@ -157,6 +166,16 @@ class Link(QpLink):
     def fragile(self, now: Instant) -> bool:
         """Whether no path is known to live, or the first was found only a moment ago."""
         return self.search.urgent(now)
+
+    def ask_path(self, now: Instant, index: int, answered: Callable[[Instant, int], None]) -> bool:
+        """Probe the path of an EV, past the queues of data."""
+        profile = self.profile
+        return self.peer.ask_path(now, profile.plane[index], profile.evs[index], profile.outer[index], answered)
+
+    def path_dead(self, now: Instant, index: int) -> None:
+        """Probes say that the path of this EV is dead."""
+        self.profile.leave_path(now, index, EvTrigger.PATH, True)
+        self._board.scheduler.wake(self)
 
     def fail(self, now: Instant, status: str, reason: str) -> None:
         """The QP goes to ERROR."""
@@ -268,6 +287,7 @@ class Link(QpLink):
         self.profile.leave()
         self.prober.stop()
         self.search.stop()
+        self.requestor.recovery.doubt_probes.stop()
         self.responder.stop()
         self.requestor.flush(now, status, STATUS_FLUSHED)
         if self in self.peer.sharing:

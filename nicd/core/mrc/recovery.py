@@ -19,6 +19,7 @@ from nicd.core.congestion.plane_windows import PlaneWindows
 from nicd.core.ev_state import EvTrigger
 from nicd.core.events import STATUS_RETRY_EXCEEDED, Retransmit
 from nicd.core.mrc.board import MrcBoard
+from nicd.core.mrc.doubt_probes import DoubtProbes
 from nicd.core.mrc.doubts import Doubts
 from nicd.core.mrc.ev_profile import EvProfile
 from nicd.core.mrc.inflight import DOUBLINGS_MAX, InflightTable
@@ -64,6 +65,14 @@ class QpLink(Connection):
         """Whether no path is known to live, or the first was found only a moment ago."""
         raise NotImplementedError
 
+    def ask_path(self, now: Instant, index: int, answered: Callable[[Instant, int], None]) -> bool:
+        """Probe the path of an EV, past the queues of data; `answered` is told (now, port). False: it cannot."""
+        raise NotImplementedError
+
+    def path_dead(self, now: Instant, index: int) -> None:
+        """The path of this EV is dead, and another one of its plane lives."""
+        raise NotImplementedError
+
     def fail(self, now: Instant, status: str, reason: str) -> None:
         """The QP goes to ERROR; its oldest message ends with `status`."""
         raise NotImplementedError
@@ -78,7 +87,8 @@ class Recovery:
     __slots__ = (
         "_asked_ns", "_base_ns", "_board", "_budget", "_doubts", "_drained_ns", "_exhausted", "_first", "_grace_ns",
         "_heard_ns", "_inflight", "_profile", "_qp", "_quick_ns", "_retry_linear", "_retry_trims", "_slow_ns",
-        "_strand_ns", "_tail_ns", "_to_send", "_unanswered", "_unfinished", "_windows", "last_sent_ns", "timer",
+        "_strand_ns", "_tail_ns", "_to_send", "_unanswered", "_unfinished", "_windows", "doubt_probes", "last_sent_ns",
+        "timer",
     )  # fmt: skip
 
     def __init__(
@@ -98,6 +108,10 @@ class Recovery:
         self._inflight = inflight
         self._windows = windows
         self._doubts = inflight.doubts = Doubts(settings.loss_spared, profile.plane, profile.path)
+        self.doubt_probes = DoubtProbes(
+            board.timers, settings.base_rtt_ns, settings.doubt_probes, profile.plane, profile.path, profile.decks,
+            profile.records.lag_of, qp.ask_path, qp.path_dead,
+        )  # fmt: skip
         self._unfinished = unfinished
         self._to_send = to_send
         self.set_retries(settings.retry_linear, settings.retry_exponential)
@@ -209,8 +223,12 @@ class Recovery:
             silent = several and (sent.silences <= _SILENCES if new else not sent.silences and heard_ns < due_ns)
             full = not down and (silent or self._is_full(now, sent))
             self._windows.on_loss(now, sent.plane, sent.size, down, full)
-            if not full or not self._doubts.spare(sent.ev):
+            spared = self._doubts.spare(sent.ev) if full else 0
+            if not spared:
                 profile.feedback(now, sent.ev, trigger, sent.sent_ns)
+            elif self._heard_ns > sent.sent_ns:
+                # While the peer is not heard at all, no path of it is worse than the others.
+                self.doubt_probes.doubt(now, sent.ev, spared)
             self._lose(now, sent, cause, full)
         self._tell_lost(now, lost)
 

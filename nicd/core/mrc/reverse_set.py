@@ -20,6 +20,7 @@ from mrcfabric.units import NEVER, Instant
 from mrcfabric.wire.layout import OP_EV_PROBE, timestamp_of
 from mrcfabric.wire.templates import ControlTemplate
 from nicd.core.congestion.plane_windows import PlaneWindows
+from nicd.core.mrc.backlog import Backlog
 from nicd.core.mrc.board import MrcBoard
 from nicd.core.mrc.path_policy import POLICIES, Reverse
 from nicd.core.mrc.search_rounds import ROUND_MAX, Rounds
@@ -42,8 +43,8 @@ class ReverseSet:
     """The reverse paths to one peer, shared by all QPs to it."""
 
     __slots__ = (
-        "_arrived", "_asked_ns", "_board", "_candidates", "_control", "_cursor", "_denies", "_doubted", "_drawn",
-        "_fresh", "_index", "_longer", "_next_id", "_own_planes", "_path", "_plane", "_planes", "_ports",
+        "_arrived", "_asked_ns", "_backlog", "_board", "_candidates", "_control", "_cursor", "_denies", "_doubted",
+        "_drawn", "_fresh", "_index", "_longer", "_next_id", "_own_planes", "_path", "_plane", "_planes", "_ports",
         "_proved_ns", "_rng", "_round_ns", "_rounds", "_rtt_ns", "_silence", "_sprayed", "_spread_ns", "_stale_ns",
         "_timer", "_to", "_turn_ns", "_wait_ns", "_windows", "data_ns", "questions", "reverse", "up",
     )  # fmt: skip
@@ -87,20 +88,16 @@ class ReverseSet:
         """When the peer's data last arrived."""
         self._proved_ns: list[Instant] = [-1] * planes
         """When a packet on the EV in use was last answered, by plane."""
-        self._asked_ns: list[Instant] = [NEVER] * planes
-        """When the probe of the EV in use left, by plane, while it has no answer; NEVER: none waits."""
-        self._silence = [0] * planes
-        """Unanswered probes in a row of the EV in use, by plane."""
-        self._doubted = 0
-        """Bit p: plane p is in doubt."""
-        self._arrived = [-1] * planes
-        """EV on which the peer's latest question came, by plane; -1: none."""
+        self._asked_ns: list[Instant] = [NEVER] * planes  # when its probe left that has no answer; NEVER: none waits
+        self._silence = [0] * planes  # unanswered probes in a row of the EV in use, by plane
+        self._doubted = 0  # bit p: plane p is in doubt
+        self._arrived = [-1] * planes  # EV on which the peer's latest question came, by plane; -1: none
         self._cursor = [0] * planes
-        """Index among its candidates of the EV that a plane in doubt tries next, by plane."""
+        """By plane, index among its candidates of the EV that it tries next when it is in doubt."""
         self._rtt_ns = [0] * planes  # of the last EV probe that was answered, by plane
         self._longer = 0  # bit p: by its last probe acknowledgements on plane p would arrive too late
         self._rounds, self._round_ns, self._spread_ns = Rounds(), 0, 0
-        self._wait_ns = settings.reverse_wait_ns
+        self._wait_ns, self._backlog = settings.reverse_wait_ns, Backlog(board, self._ports)
         # Probing one plane per refresh time comes back to the same plane after this time.
         self._stale_ns = settings.reverse_refresh_ns * planes
         self._turn_ns: Instant = 0
@@ -142,9 +139,12 @@ class ReverseSet:
             return [] if self.reply() is None else [self._way(self._drawn_from(self._plane))]
         # The same EV turned round leaves by the port where it came, unless the peer numbers its planes otherwise.
         turned = self._to.path(ev)
+        behind = self._backlog.planes()
         if mask >> turned.plane & 1 and turned.port == port and not self._is_denied(turned.plane, turned.number):
             self._arrived[turned.plane] = ev
             found.append(self._way(ev))
+            if behind >> turned.plane & 1:
+                return found
         way = self.reply()
         if way is None:
             return found
@@ -156,12 +156,12 @@ class ReverseSet:
         if not found or way[::2] != found[0][::2]:
             found.append(way)
         if not mask & ~self._doubted:
-            found += self._spread(now, mask)
+            found += self._spread(now, mask & ~behind)
         return found
 
     def _spread(self, now: Instant, mask: int) -> list[Way]:
         """All planes are in doubt: send the same answer on more paths, so that a few answers try every path."""
-        if now < self._spread_ns:
+        if now < self._spread_ns or not mask:
             return []
         self._spread_ns = now + self._board.settings.reverse_refresh_ns // 2
         planes = [plane for plane in range(len(self.reverse)) if mask >> plane & 1]
@@ -221,8 +221,7 @@ class ReverseSet:
         self._board.stats.probe_rtt.add(since_ns(now, stamp))
         plane = self._to.path(ev).plane
         self._rtt_ns[plane] = now - asked_ns
-        known = [rtt_ns for rtt_ns in self._rtt_ns if rtt_ns]
-        limit_ns = min(known, default=0) + self._board.settings.reverse_lag_ns
+        limit_ns = min([ns for ns in self._rtt_ns if ns], default=0) + self._board.settings.reverse_lag_ns
         self._longer = sum(1 << number for number, rtt_ns in enumerate(self._rtt_ns) if rtt_ns > limit_ns)
         if not self._is_denied(plane, self._to.path(ev).number):
             self._take(ev)
@@ -237,12 +236,13 @@ class ReverseSet:
         lost = bool(mask) and not mask & ~self._doubted
         if now - self.data_ns > settings.reverse_idle_ns * (_DOUBT_IDLE if lost else 1):
             return
+        free = mask & ~self._backlog.wait(now, self._asked_ns)
         if mask:
             self._judge(now, mask)
             if not mask & ~self._doubted:
-                self._search(now, mask)
+                self._search(now, free)
             elif now >= self._turn_ns:
-                self._verify_one(now, mask)
+                self._verify_one(now, free)
                 if mask & self._doubted:
                     # The other planes carry what the doubted ones do not.
                     self._verify_relied(now, mask)
@@ -285,13 +285,10 @@ class ReverseSet:
 
     def _verify_one(self, now: Instant, mask: int) -> None:
         """Probe one plane that the SACKs of our own data do not prove."""
-        stale = [
-            plane
-            for plane, proved_ns in enumerate(self._proved_ns)
-            if mask >> plane & 1
-            and self._asked_ns[plane] == NEVER
-            and (proved_ns < 0 or now - proved_ns > self._stale_ns)
-        ]
+        limit_ns = max(0, now - self._stale_ns)
+        asked_ns, proved_ns = self._asked_ns, self._proved_ns
+        planes = [plane for plane in range(len(proved_ns)) if mask >> plane & 1]
+        stale = [plane for plane in planes if asked_ns[plane] == NEVER and proved_ns[plane] < limit_ns]
         if not stale:
             return
         plane = stale[self._rng.below(len(stale))]
@@ -312,7 +309,10 @@ class ReverseSet:
         """Every plane is in doubt: probe more paths in each round, planes in turn."""
         if now < self._round_ns:
             return
+        self._round_ns = now + self._board.settings.reverse_refresh_ns
         planes = [plane for plane in range(len(self.reverse)) if mask >> plane & 1]
+        if not planes:
+            return
         total = len(planes) * max(len(set(map(self._to.path, self._candidates[plane]))) for plane in planes)
         first = self._rounds.sent
         for number in range(self._rounds.next(total)):

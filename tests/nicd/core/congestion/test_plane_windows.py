@@ -292,6 +292,17 @@ def test_what_was_last_heard_of_a_crowded_plane_holds_the_longer_the_smaller_its
     assert not made.is_crowded(0, 100_001 + 8 * 8 * BASE, first=False)
 
 
+def test_planes_are_crowded_when_each_of_them_was_within_the_last_rto() -> None:
+    made = windows(rto_ns=8 * BASE)
+    assert not made.are_crowded(BASE, 0b11), "nothing was heard yet"
+    made.of[0].crowded_ns = made.of[1].crowded_ns = 100_000
+    assert made.are_crowded(100_000 + 8 * BASE, 0b11)
+    assert not made.are_crowded(100_000, 0), "no plane can send"
+    made.of[1].crowded_ns = -1
+    assert not made.are_crowded(100_000 + 8 * BASE, 0b11)
+    assert made.are_crowded(100_000 + 8 * BASE, 0b01)
+
+
 def test_the_others_speak_for_a_plane_of_whose_first_packets_none_was_heard() -> None:
     made = windows()
     made.of[0].crowded_ns = 100_000

@@ -16,7 +16,7 @@ def test_a_path_that_loses_alone_is_spared_so_many_in_a_row() -> None:
         spared.append(doubts.spare(0))
         for other in (1, 2, 3, 1, 2, 3):
             doubts.delivered(other)
-    assert spared == [True, True, True, False, False, False]
+    assert spared == [1, 2, 3, 0, 0, 0], "losses in a row while they are spared"
     assert doubts.spare(4), "another plane"
 
 

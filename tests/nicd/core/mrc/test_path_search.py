@@ -1,5 +1,7 @@
 """The search for a living path: how fast it widens, what it asks on, and how soon data flow again."""
 
+from collections.abc import Callable
+
 import pytest
 
 from nicd.core.ev_state import EvTrigger
@@ -20,10 +22,19 @@ class Searched:
         self.timers = Timers()
         self.mask = 0b11
         self.asked: list[tuple[int, tuple[int, int]]] = []
-        self.search = PathSearch(self.profile, _ROUND_NS, self.timers, lambda: self.mask, self._ask)
+        self.crowded = False
+        self.checked: list[tuple[int, Callable[[int, int], None]]] = []
+        self.search = PathSearch(
+            self.profile, _ROUND_NS, self.timers, lambda: self.mask, self._ask, self._check,
+            lambda now, planes: self.crowded,
+        )  # fmt: skip
 
     def _ask(self, now: int, index: int) -> bool:
         self.asked.append((now, (self.profile.plane[index], self.profile.path[index])))
+        return True
+
+    def _check(self, now: int, index: int, answered: Callable[[int, int], None]) -> bool:
+        self.checked.append((index, answered))
         return True
 
     def fire(self, until: int) -> None:
@@ -56,6 +67,25 @@ def test_a_silence_soon_after_the_search_has_it_go_on_at_once() -> None:
     searched.search.begin(3 * _ROUND_NS)
     searched.fire(3 * _ROUND_NS + 1)
     assert len(searched.asked) == 8
+
+
+def test_a_full_queue_is_no_reason_to_search_while_the_way_is_open() -> None:
+    searched = Searched()
+    searched.crowded = True
+    searched.profile.records.proved(5, 3)
+    searched.search.begin(10)
+    way = searched.profile.records.way
+    assert [way[index] for index, _ in searched.checked] == [way[3]], "the path on which a packet arrived last"
+    searched.checked[0][1](20, 0)
+    searched.fire(100 * _ROUND_NS)
+    assert not searched.asked
+    # An answer that comes when the next silence has begun says nothing of that.
+    searched.search.begin(101 * _ROUND_NS)
+    searched.checked[0][1](101 * _ROUND_NS + 1, 0)
+    searched.fire(102 * _ROUND_NS)
+    assert not searched.asked
+    searched.fire(103 * _ROUND_NS)
+    assert len(searched.asked) == 4
 
 
 def test_planes_that_are_down_and_evs_that_are_barred_are_not_asked_on() -> None:

@@ -50,6 +50,20 @@ def test_where_every_plane_is_in_doubt_answers_and_acknowledgements_try_every_pa
     assert _paths(bench, taken) == every
 
 
+def test_a_port_with_a_queue_of_answers_sends_one_for_each_question_and_no_probe() -> None:
+    bench = Bench(reverse_refresh_ns=1_000, reverse_idle_ns=2_000, reverse_wait_ns=1_500)
+    for _ in range(2_000):
+        bench.board.ports.offer(1, 0, bytearray(140), True)
+        bench.board.ports.offer(1, 1, bytearray(140), True)
+    bench.peer.confirm(5, 1, 0, *bench.peer.reverse[1][1:])
+    assert bench.peer.ways(10, 0, EV_BACK) == [bench.way(EV_BACK)]
+    for now in range(20, 15_000, 500):
+        bench.peer.data_arrived(now)
+        bench.fire(now)
+    assert not bench.board.stats.reverse_probes
+    assert all(row["usable"] for row in bench.peer.reverse_rows()), "silence while probes could not leave is none"
+
+
 @pytest.mark.spec("arXiv 2605.04333", "2")
 def test_the_search_covers_every_path_and_becomes_rarer_and_ends() -> None:
     bench = Bench(reverse_refresh_ns=1_000, reverse_idle_ns=2_000, reverse_wait_ns=1_500)
