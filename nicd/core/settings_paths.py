@@ -104,7 +104,7 @@ class PathKnobs:
     reverse_wait_ns: int = 0
     """So long a probe of an EV for acknowledgements waits for its answer. Default 1.5 base RTT."""
     reverse_lag_ns: int = 0
-    """A plane whose probes, or our own data, take so much longer than those of the quickest plane carries no
+    """A plane whose last two probes, or our own data, take so much longer than those of the quickest plane carries no
     acknowledgements while others do: they would make packets of all planes look late, and hold the windows of all.
     Default half a base RTT: windows hold half a bandwidth-delay product beyond one. Half of it
     is enough for the average over acknowledgements that come back on a plane whose own packets are late

@@ -43,10 +43,10 @@ class ReverseSet:
     """The reverse paths to one peer, shared by all QPs to it."""
 
     __slots__ = (
-        "_arrived", "_asked_ns", "_backlog", "_board", "_candidates", "_control", "_cursor", "_denies", "_doubted",
-        "_drawn", "_fresh", "_index", "_longer", "_next_id", "_own_planes", "_path", "_plane", "_planes", "_ports",
-        "_proved_ns", "_rng", "_round_ns", "_rounds", "_rtt_ns", "_silence", "_sprayed", "_spread_ns", "_stale_ns",
-        "_timer", "_to", "_turn_ns", "_wait_ns", "_windows", "data_ns", "questions", "reverse", "up",
+        "_arrived", "_asked_ns", "_backlog", "_before_ns", "_board", "_candidates", "_control", "_cursor", "_denies",
+        "_doubted", "_drawn", "_fresh", "_index", "_longer", "_next_id", "_own_planes", "_path", "_plane", "_planes",
+        "_ports", "_proved_ns", "_rng", "_round_ns", "_rounds", "_rtt_ns", "_silence", "_sprayed", "_spread_ns",
+        "_stale_ns", "_timer", "_to", "_turn_ns", "_wait_ns", "_windows", "data_ns", "questions", "reverse", "up",
     )  # fmt: skip
 
     def __init__(
@@ -86,16 +86,15 @@ class ReverseSet:
         self._denies = bool(board.denied)  # spares each SACK the look into an empty list of denied paths
         self.data_ns: Instant = -1
         """When the peer's data last arrived."""
-        self._proved_ns: list[Instant] = [-1] * planes
-        """When a packet on the EV in use was last answered, by plane."""
+        self._proved_ns: list[Instant] = [-1] * planes  # when a packet on the EV in use was last answered, by plane
         self._asked_ns: list[Instant] = [NEVER] * planes  # when its probe left that has no answer; NEVER: none waits
         self._silence = [0] * planes  # unanswered probes in a row of the EV in use, by plane
         self._doubted = 0  # bit p: plane p is in doubt
         self._arrived = [-1] * planes  # EV on which the peer's latest question came, by plane; -1: none
         self._cursor = [0] * planes
         """By plane, index among its candidates of the EV that it tries next when it is in doubt."""
-        self._rtt_ns = [0] * planes  # of the last EV probe that was answered, by plane
-        self._longer = 0  # bit p: by its last probe acknowledgements on plane p would arrive too late
+        self._before_ns, self._rtt_ns = [0] * planes, [0] * planes  # of the last two probes answered, by plane
+        self._longer = 0  # bit p: by both probes acknowledgements on plane p would arrive too late
         self._rounds, self._round_ns, self._spread_ns = Rounds(), 0, 0
         self._wait_ns, self._backlog = settings.reverse_wait_ns, Backlog(board, self._ports)
         # Probing one plane per refresh time comes back to the same plane after this time.
@@ -220,9 +219,10 @@ class ReverseSet:
             return
         self._board.stats.probe_rtt.add(since_ns(now, stamp))
         plane = self._to.path(ev).plane
-        self._rtt_ns[plane] = now - asked_ns
+        self._before_ns[plane], self._rtt_ns[plane] = self._rtt_ns[plane], now - asked_ns
         limit_ns = min([ns for ns in self._rtt_ns if ns], default=0) + self._board.settings.reverse_lag_ns
-        self._longer = sum(1 << number for number, rtt_ns in enumerate(self._rtt_ns) if rtt_ns > limit_ns)
+        pairs = enumerate(zip(self._before_ns, self._rtt_ns, strict=True))
+        self._longer = sum(1 << number for number, pair in pairs if min(pair) > limit_ns)
         if not self._is_denied(plane, self._to.path(ev).number):
             self._take(ev)
         self._prove(now, plane)

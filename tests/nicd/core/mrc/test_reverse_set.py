@@ -87,6 +87,27 @@ def test_silence_of_other_evs_says_nothing_against_the_one_in_use() -> None:
     assert {ev for _, ev, _ in bench.peer.reverse} == living
 
 
+def test_acknowledgements_leave_out_a_plane_after_two_late_answers_in_a_row() -> None:
+    """One may have met a queue; a plane that carries all acknowledgements takes them all along when it dies."""
+    bench = Bench(reverse_refresh_ns=1_000, reverse_wait_ns=1_500, reverse_lag_ns=300)
+    wanted = iter(({0, 1}, {0}, {0}, {0, 1}, {0, 1}, {0, 1}))
+    took_ns = iter((1_000, 1_000, 1_000, 100, 1_000, 100))
+    waiting: list[tuple[int, int, int]] = []
+    for now in range(0, 60_000, 100):
+        bench.peer.data_arrived(now)
+        bench.fire(now)
+        for packet in bench.sent(now):
+            if packet[2] == ENDPOINT_REQUEST:
+                plane = bench.peer.destination.path(packet[6]).plane
+                waiting.append((now + (next(took_ns, 100) if plane else 100), packet[5], plane))
+        for due in [one for one in waiting if one[0] <= now]:
+            waiting.remove(due)
+            bench.peer.on_response(now, due[1], OP_EV_PROBE)
+            if due[2]:
+                assert {bench.reply_port() for _ in range(8)} == next(wanted, {0, 1})
+    assert next(wanted, None) is None
+
+
 def test_acknowledgements_leave_out_a_plane_that_our_own_data_found_longer_unless_no_other_is_up() -> None:
     """Answers to our own data prove every plane, so that no probe would measure any."""
     bench = Bench()
