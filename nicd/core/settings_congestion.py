@@ -33,7 +33,8 @@ class CongestionKnobs:
     fabric gives: two NICs below one T0 are nearer. False: it stays."""
     base_rtt_compared: bool = True
     """A plane that is longer than `base_rtt_ns` says has a longer base RTT and a larger window. Where its round trips
-    are longer than those of another plane, probes that pass the queues find out whether it is (`length_probe_gap_ns`).
+    are longer than those of another plane, or than the base RTT without a full queue, probes that pass the queues find
+    out whether it is (`length_probe_gap_ns`).
     False: the base RTT follows lower samples only, as published, and such a plane carries a part of its rate. Nor are
     ways back compared then: see `reverse_lag_ns`."""
     cwnd_bytes: int = 0

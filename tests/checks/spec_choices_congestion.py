@@ -26,6 +26,7 @@ CONGESTION = (
         "a plane is, endpoint EV probes tell: a request may travel in any class (2.6), and in the control class it "
         "passes the queues. Round trips of data cannot tell a length from a queue that never empties, so they only "
         "say when to ask, and a plane found longer is probed twice more (`nicd/core/congestion/probed_lengths.py`). "
+        "Planes that are longer alike are late beside the base RTT alone, and make acknowledgements late, too. "
         "UET has no packet between two NICs: there two spans without a mark are believed, or at once a "
         "jump by two base RTTs (`guessed_lengths.py`). At three base "
         "RTTs more the window begins with a product. It grows by so much within a round trip, step by step; if it more "

@@ -274,6 +274,28 @@ def test_windows_that_stay_full_grow_until_slow_links_are(t1s: int, rate: int, s
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
+    ("planes", "rate", "us"),
+    [
+        (1, 100, 3),
+        (2, 25, 6),
+        *(
+            pytest.param(planes, rate, us, marks=pytest.mark.long)
+            for planes in (1, 2, 4)
+            for rate in (10, 100, 400)
+            for us in (2, 3, 6, 12)
+        ),
+    ],
+)
+def test_planes_that_are_longer_alike_carry_what_they_carried(planes: int, rate: int, us: int) -> None:
+    """Nothing is late beside another plane. Windows closed for the delay: 3 us had 0.02 to 0.12 of line at 100 Gb/s."""
+    made = topology(planes, rate_bps=rate * 10**9)
+    t1s = range(made.t1_per_plane)
+    row = measure(made, across(made), [longer(made, plane, us * 1_000, t1s) for plane in range(planes)], 80)
+    assert row.ratio >= LEAST, row
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
     ("rate", "seed"),
     [
         (100, "2"),
@@ -285,7 +307,7 @@ def test_a_longer_path_is_found_beside_a_queue(rate: int, seed: str) -> None:
     """In a rack with twice what its up-links carry it is marked, and kept a small share with some flows: 0.84."""
     made = topology(2, t1s=2, seed=seed, rate_bps=rate * 10**9)
     row = measure(made, across(made, int(seed)), [longer(made, 1, 30_000, [0])], settle_rtts=100)
-    assert row.ratio >= 0.88, row  # 0.89 to 0.96 over 29 seeds
+    assert row.ratio >= 0.88, row  # 0.90 to 0.96 over 24 seeds
 
 
 @pytest.mark.slow

@@ -34,7 +34,7 @@ class PlaneLengths:
 
     __slots__ = (
         "_base_ns", "_first_ns", "_is_longer", "_least_ns", "_margin_ns", "_samples", "_span_end_ns", "_span_ns",
-        "extra_ns",
+        "back_ns", "extra_ns",
     )  # fmt: skip
 
     def __init__(self, count: int, base_ns: int, fabric_ns: int, is_longer: IsLonger) -> None:
@@ -55,7 +55,9 @@ class PlaneLengths:
         self._samples = [0] * count
         """Number of round trips in that span, by context."""
         self.extra_ns = [0] * count
-        """How much longer each context is believed to be."""
+        """How much longer each context is believed to be, one way."""
+        self.back_ns = 0
+        """By how much any acknowledgement is late at least, because no plane is short."""
 
     def busy(self, number: int) -> None:
         """A packet of this context was marked or trimmed."""

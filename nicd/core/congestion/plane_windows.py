@@ -94,7 +94,7 @@ class PlaneWindows:
         """By plane, when the latest of its packets left that is known to have arrived; -1: none."""
         self._left_ns: list[Instant] = [-1] * count
         """When the last of these packets left, of those sent only once; -1: none."""
-        self._compares = settings.base_rtt_compared and count > 1
+        self._compares = settings.base_rtt_compared and (count > 1 or ask_lengths is not None)
         self._sent_ns: list[Instant] = [0] * count
         """When the last packet of each context left."""
         self._lengths: PlaneLengths = (
@@ -107,7 +107,7 @@ class PlaneWindows:
         )  # fmt: skip
         self._reverse_lag_ns = settings.reverse_lag_ns
         # A mean of many is surer than one answer: half of the lag is enough.
-        margin_ns = settings.reverse_lag_ns // 2 if self._compares else NEVER
+        margin_ns = settings.reverse_lag_ns // 2 if self._compares and count > 1 else NEVER
         self.back = WaysBack(len(rates), margin_ns, _FRESH_RTTS * settings.base_rtt_ns)
         self.longer = 0
         """Bit p: plane p is so much longer than another that acknowledgements on it would arrive too late."""
@@ -194,6 +194,8 @@ class PlaneWindows:
         """
         # A context of this plane alone sends nothing until the plane is back, and then continues with its old window.
         if not (port_down and self._alone):
+            if crowded:
+                self._lengths.busy(self._number[plane])
             self.of[plane].on_loss(now, size, port_down or crowded)
             self._check(now, self._number[plane])
 
@@ -249,14 +251,16 @@ class PlaneWindows:
         """
         if rtt_ns is None or back < 0:
             return rtt_ns
-        return max(0, rtt_ns - self._lengths.extra_ns[self._number[back]])
+        lengths = self._lengths
+        return max(0, rtt_ns - (lengths.extra_ns[self._number[back]] - lengths.back_ns))
 
     def extra_ns(self, plane: int) -> int:
         """How much longer than the base RTT a round trip on `plane` is believed to be."""
         return self._lengths.extra_ns[self._number[plane]]
 
     def _find_longer(self) -> None:
-        late = [self._lengths.extra_ns[number] > self._reverse_lag_ns for number in self._number]
+        lengths = self._lengths
+        late = [lengths.extra_ns[number] - lengths.back_ns > self._reverse_lag_ns for number in self._number]
         self.longer = sum(1 << plane for plane, is_late in enumerate(late) if is_late)
 
     def _is_longer(self, now: Instant, number: int, extra_ns: int) -> None:
@@ -278,7 +282,7 @@ class PlaneWindows:
         """The paths of `plane` are longer than its shortest one by `mean_ns` on average, one by `longest_ns`."""
         self.back.longest_ns[plane] = longest_ns
         if self._alone and (grows := self.of[plane].on_uneven(mean_ns)):
-            round_trip_ns = self._base_ns + self._lengths.extra_ns[plane] + mean_ns
+            round_trip_ns = self._base_ns + self._lengths.extra_ns[plane] + self._lengths.back_ns + mean_ns
             self._growths[plane].begin(now, grows, round_trip_ns, self._others_bps(plane))
         self._check(now, self._number[plane])
 

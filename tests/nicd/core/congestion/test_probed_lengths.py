@@ -103,6 +103,17 @@ def test_of_answers_that_are_about_alike_the_least_counts() -> None:
         assert bench.answer(answer_ns, answer_ns) == least_ns + MARGIN - BASE
 
 
+def test_where_packets_are_long_beside_a_base_rtt_answers_that_are_about_alike_are_averaged() -> None:
+    """One that met no packet on slow links does not make a plane short again."""
+    packet_ns = BASE * 4 // 10
+    bench = Bench(packet_ns=packet_ns)
+    for answer_ns, average_ns in ((BASE, BASE), (800, 900), (1_000, 950), (1_300, 1_300), (900, 1_100)):
+        while not bench.span(3 * BASE):
+            bench.now += SPAN
+        bench.answer(BASE // 2, BASE // 2, number=0)
+        assert bench.answer(answer_ns, answer_ns) == 2 * (average_ns + packet_ns - BASE)
+
+
 def test_an_answer_on_the_same_plane_has_taken_its_length_twice() -> None:
     bench = Bench()
     bench.span(7 * BASE)
@@ -181,8 +192,55 @@ def test_answers_speak_of_all_planes() -> None:
     bench = Bench()
     bench.span(7 * BASE, near_ns=3 * BASE)
     bench.answer(2 * BASE, 2 * BASE, number=0)
-    assert bench.answer(7 * BASE) == 6 * BASE
+    assert bench.answer(7 * BASE) + bench.lengths.back_ns == 6 * BASE
     assert bench.lengths.extra_ns[0] == BASE + MARGIN
+
+
+def test_planes_may_be_longer_alike_and_acknowledgements_are_late_by_as_much() -> None:
+    bench = Bench()
+    assert bench.span(7 * BASE, near_ns=7 * BASE)
+    bench.answer(7 * BASE, 7 * BASE, number=0, same=True)
+    assert bench.answer(7 * BASE, 7 * BASE, same=True) == 3 * BASE + MARGIN
+    assert bench.lengths.back_ns == 3 * BASE - MARGIN
+    assert bench.told[-2:] == [(0, 6 * BASE), (1, 6 * BASE)], "as long as their round trips without a queue"
+    for _ in range(2):
+        assert bench.span(7 * BASE, near_ns=7 * BASE), "asked twice more"
+        bench.answer(7 * BASE, 7 * BASE, number=0, same=True)
+        bench.answer(7 * BASE, 7 * BASE, same=True)
+    assert not any(bench.span(7 * BASE, near_ns=7 * BASE) for _ in range(40))
+    bench.span(4 * BASE, near_ns=4 * BASE)
+    assert [extra_ns + bench.lengths.back_ns for extra_ns in bench.lengths.extra_ns] == [3 * BASE - MARGIN] * 2
+    bench.span(BASE, near_ns=BASE)
+    assert bench.lengths.extra_ns == [0, 0]
+    assert bench.lengths.back_ns == 0
+
+
+def test_an_only_plane_is_compared_with_the_base_rtt() -> None:
+    told: list[int] = []
+    asked: list[int] = []
+    lengths = ProbedLengths(
+        1, BASE, BASE, lambda now, number, extra_ns: told.append(extra_ns), lambda now: asked.append(now) or 2, [1], [0]
+    )
+    for now in range(0, 4 * SPAN, BASE // 2):
+        lengths.measured(now, 0, 4 * BASE, False)
+        if len(asked) == 1 and told[-1:] != [3 * BASE]:
+            lengths.answered(now, 0, 4 * BASE, True)
+    assert asked
+    assert told[-1] == 3 * BASE
+    assert lengths.extra_ns[0] == 3 * BASE // 2 + MARGIN
+
+
+@pytest.mark.parametrize("overflows", [False, True])
+def test_a_full_queue_is_no_reason_to_ask_where_planes_are_late_alike(overflows: bool) -> None:
+    bench = Bench()
+    for _ in range(8):
+        for number in range(2):
+            for _ in range(8):
+                bench.lengths.measured(bench.now + 1, number, 7 * BASE, not overflows)
+            if overflows:
+                bench.lengths.busy(number)
+        assert not bench.span(7 * BASE, near_ns=7 * BASE, samples=0)
+    assert bench.span(7 * BASE, near_ns=7 * BASE), "what has overflowed before may be empty now"
 
 
 def test_a_full_packet_takes_longer_than_a_probe() -> None:
