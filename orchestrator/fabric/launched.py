@@ -82,8 +82,7 @@ class LaunchedFabric(Counted):
         self._serving: list[asyncio.Task[None]] = []
         self.broken: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         """Set, with the reason, when the whole fabric has failed."""
-        self._launcher.on_death = self._died
-        self._launcher.on_lost = self._lost
+        self._launcher.on_death, self._launcher.on_lost = self._died, self._lost
         self.cluster.on_death, self.cluster.on_lost, self.cluster.on_broken = self._died, self._lost_host, self._lost
         self.cluster.on_joined = lambda host: self.journal.note("host_restarted", self.now_ns(), host=host)
         self.limit_owner: str | None = None if limit_ns == NEVER else ""
@@ -96,9 +95,10 @@ class LaunchedFabric(Counted):
             self.time = self._timekeeper = Timekeeper(
                 self.layout.peers(),
                 self.layout.doorbells_here,
-                topology.link_delay_ns,
+                (topology.link_delay_ns, topology.link_delay_ns_max),
                 0.0 if topology.dilation == "auto" else float(topology.dilation),
                 limit_ns,
+                several=self.cluster.sites.several,
             )
             self._realm = Realm(folder.secret, topology.name, self.epoch)
             self.daemons = Daemons(self.layout, self.cluster, self.time, self._realm, trace)

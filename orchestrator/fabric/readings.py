@@ -27,6 +27,8 @@ class ClockReading(NamedTuple):
     """No node is past this instant: a command for a later one is not late."""
     soon_ns: Instant
     """The earliest instant for which a command sent now is not late while time goes on."""
+    next_ns: Instant
+    """The earliest instant for a fault: time waits until the daemons know of it."""
     limit_ns: Instant | None
     """Where time stands still; None: there is no limit."""
     standing: bool
@@ -48,6 +50,7 @@ class ClockReading(NamedTuple):
             now_ns=time.now_ns(),
             front_ns=time.front_ns(),
             soon_ns=time.soon_ns(),
+            next_ns=time.next_ns(),
             limit_ns=None if limit_ns == NEVER else limit_ns,
             standing=time.standing,
             idle=time.page.all_idle(),

@@ -29,9 +29,9 @@ T = TypeVar("T")
 
 WAIT_WALL_S: Final = 60.0
 POLL_S: Final = 0.01
-SOON_LEADS: Final = (1, 2, 4, 8, 16, 32)
-"""How far ahead to start a fault that is to start soon, try by try, as a multiple of the lead of a command sent now: on
-a busy machine the fabric may pass an instant before the command for it arrives."""
+SOON_LEADS: Final = (0, 1, 2, 4, 8, 16, 32)
+"""How far beyond the next instant to start a fault that is to start soon, try by try, as a multiple of the lead of a
+command sent now: on a busy machine the fabric may pass an instant before the command for it arrives."""
 
 
 class Verbs(Finder, ABC):
@@ -168,7 +168,7 @@ class Verbs(Finder, ABC):
         """
         for lead in SOON_LEADS:
             clock = await self.clock()
-            fault = beginning(clock.soon_ns + (lead - 1) * (clock.soon_ns - clock.front_ns))
+            fault = beginning(clock.next_ns + lead * (clock.soon_ns - clock.front_ns))
             try:
                 return await self.inject(fault)
             except RefusedError:

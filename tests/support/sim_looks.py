@@ -23,7 +23,7 @@ class SimLooks:
         """Let time run, and look."""
         self._fabric.run(until_ns)
         pace = {"fabric_ns": until_ns, "run_wall_s": 0.0, "dilation_nominal": 0.0, "dilation_effective": None}
-        clock = ClockReading(until_ns, until_ns, until_ns + 1, None, False, False, "run", pace)
+        clock = ClockReading(until_ns, until_ns, until_ns + 1, until_ns + 1, None, False, False, "run", pace)
         nodes: dict[str, Glance | None] = {name: self._glance(name) for name in self._fabric.topology.node_names()}
         return self._sight.see(Glances(clock, 12.5, nodes, ()), self._fabric.faults())
 

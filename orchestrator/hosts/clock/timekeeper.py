@@ -41,14 +41,16 @@ class Timekeeper:
         self,
         peers: Sequence[Sequence[tuple[int, int]]],
         doorbells: int,
-        hop_ns: int,
+        hops_ns: tuple[int, int],
         dilation: float,
         limit_ns: Instant = NEVER,
+        *,
+        several: bool = False,
     ) -> None:
-        """`peers` as for `ClockPage.create`; `doorbells` processes; `hop_ns` the shortest link delay.
+        """`peers` as for `ClockPage.create`; `doorbells` processes; `hops_ns` the least and the longest link delay.
 
         `dilation` is the fastest pace, in wall seconds per fabric second; 0 is as fast as the machine can. Fabric time
-        stands still at `limit_ns` until `limit` moves it.
+        stands still at `limit_ns` until `limit` moves it. `several`: other hosts hear of a limit some time later.
         """
         self.page = ClockPage.create(peers, dilation)
         self.page.set_limit(limit_ns)
@@ -64,14 +66,16 @@ class Timekeeper:
         self.doorbells = [os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC) for _ in range(doorbells)]
         self.agent_doorbell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self.dilation_nominal = dilation
-        self._hop_ns = hop_ns
+        self._hop_ns, longest_ns = hops_ns
+        self._least_lead_ns = LEAD_HOPS_MIN * self._hop_ns + longest_ns
+        self._several = several
         self._awaited_ns: Instant = 0
         self._run_since: float | None = None
         self._run_wall_s = 0.0
         self._reached_ns: Instant = 0
         self._front_ns: Instant = 0
         self._pace_ns_per_s = 0.0
-        self._pace_ns_per_s_max = float(IDLE_HOPS_PER_S * hop_ns)
+        self._pace_ns_per_s_max = float(IDLE_HOPS_PER_S * self._hop_ns)
         if dilation:
             self._pace_ns_per_s_max = min(self._pace_ns_per_s_max, 2 * NS_PER_S / dilation)
         self._pace_mark: tuple[float, Instant] = (time.monotonic(), 0)
@@ -110,6 +114,15 @@ class Timekeeper:
     def soon_ns(self) -> Instant:
         """The instant for a command that is sent now."""
         return self.front_ns() + self.lead_ns()
+
+    def next_ns(self) -> Instant:
+        """The instant for what daemons are told from now on while `before` keeps fabric time from it.
+
+        No node gets beyond it with the step that it is in, so the pace does not matter: a fabric that was fast while it
+        was idle takes many seconds to `soon_ns` once it has much to do. Other hosts hear of the limit later, but while
+        they sleep not after they are woken.
+        """
+        return self.front_ns() + (self._least_lead_ns if self.page.asleep or not self._several else self.lead_ns())
 
     def record(self) -> dict[str, Any]:
         """Fabric time reached, wall time it ran, and the effective dilation (None before time has moved)."""
@@ -203,15 +216,15 @@ class Timekeeper:
     def before(self, at_ns: Instant | None) -> Iterator[Instant]:
         """Keep fabric time before an instant in the block, while daemons are told what is to happen then; yields it.
 
-        None: the instant for a command that is sent now. Not for longer than `BEFORE_WALL_S`: a daemon that hears
+        None: `next_ns`. Not for longer than `BEFORE_WALL_S`: a daemon that hears
         nothing must not hold the others.
         """
         block = object()
-        instant = self.soon_ns() if at_ns is None else at_ns
+        instant = self.next_ns() if at_ns is None else at_ns
         self._hold_before(block, instant)
         # This process may have stood still since it chose the instant.
         while at_ns is None and self.front_ns() >= instant:
-            instant = self.soon_ns()
+            instant = self.next_ns()
             self._hold_before(block, instant)
         lift = asyncio.get_running_loop().call_later(BEFORE_WALL_S, self._lift, block)
         try:

@@ -63,7 +63,7 @@ class _Nodes:
     async def clock(self) -> ClockReading:
         if self.gone:
             raise RefusedError("the agent cannot be reached")
-        return ClockReading(0, 0, 0, None, False, False, "run", {})
+        return ClockReading(0, 0, 0, 0, None, False, False, "run", {})
 
     def reach(self, now_ns: int) -> None:
         for node in self.nodes.values():

@@ -22,7 +22,7 @@ async def test_a_port_goes_down_and_comes_back(fabric: Fabric) -> None:
 
 
 async def test_instants_that_cannot_be_met_are_refused(fabric: Fabric) -> None:
-    now_ns = fabric.soon_ns()
+    now_ns = (await fabric.clock()).next_ns
     await broken(fabric, "link_down", f"p0-t0-0~{T1}")
     with pytest.raises(RefusedError, match="has passed"):
         await fabric.inject(once("link_down", f"p0-t0-1~{T1}", at_ns=now_ns))

@@ -22,7 +22,7 @@ def test_deaths_are_those_that_nobody_asked_for(tmp_path: Path) -> None:
 
 
 def test_a_clock_that_stands_says_so() -> None:
-    time = Timekeeper([[(1, 0)], [(0, 0)]], 1, 1_000, 0.0)
+    time = Timekeeper([[(1, 0)], [(0, 0)]], 1, (1_000, 1_000), 0.0)
     try:
         assert ClockReading.of(time, True).limit_ns is None
         time.limit(7)

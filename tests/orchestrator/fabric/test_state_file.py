@@ -18,7 +18,7 @@ EPOCH, PID = 77, 4242
 
 def test_it_says_where_everything_is_and_survives_a_folder_that_is_gone(tmp_path: Path) -> None:
     folder, journal, layout = RunFolder.claim(tmp_path / "run"), Journal(), Layout(SMALL, "none")
-    time = Timekeeper(layout.peers(), len(layout.processes), SMALL.link_delay_ns, 1.0)
+    time = Timekeeper(layout.peers(), len(layout.processes), (SMALL.link_delay_ns, SMALL.link_delay_ns_max), 1.0)
     try:
         daemons = Daemons(layout, Cluster(), time, Realm(folder.secret, SMALL.name, EPOCH), trace=False)
         file = StateFile(folder, daemons, EPOCH, PID, journal)

@@ -57,7 +57,7 @@ async def test_a_fabric_that_was_faster_than_our_word_is_told_again(
     fabric: Fabric, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read, stale = fabric.clock, await fabric.clock()
-    readings = [stale._replace(front_ns=0, soon_ns=0), stale]
+    readings = [stale._replace(front_ns=0, soon_ns=0, next_ns=0), stale]
 
     async def clock() -> ClockReading:
         return readings.pop(0) if readings else await read()
@@ -66,6 +66,20 @@ async def test_a_fabric_that_was_faster_than_our_word_is_told_again(
     fault = await fabric.add_fault("link_down", LINK)
     assert fault.start_ns > stale.front_ns
     assert (readings, [one.id for one in fabric.faults()]) == ([], [fault.id])
+
+
+@pytest.mark.integration
+async def test_a_fault_begins_next_however_fast_the_fabric_was(fabric: Fabric) -> None:
+    """It took many seconds where a fabric had been fast while it was idle, and then had much to do."""
+    before = await fabric.clock()
+    assert before.next_ns < before.soon_ns
+    fault = await fabric.add_fault("link_down", LINK)
+    assert fault.start_ns == before.next_ns
+    await fabric.reached(fault.start_ns, DEADLINE_S)
+    before = await fabric.clock()
+    left = await fabric.heal(fault.id)
+    assert left is None or left.end_ns == before.next_ns
+    assert (await fabric.fidelity())["late_commands"] == 0
 
 
 @pytest.mark.integration

@@ -47,5 +47,5 @@ def look(
 ) -> Glances:
     """One look at all nodes."""
     pace = {"fabric_ns": now_ns, "run_wall_s": awake_s, "dilation_nominal": 0.0, "dilation_effective": None}
-    clock = ClockReading(now_ns, now_ns, now_ns + 1, None, False, state == "sleep", state, pace)
+    clock = ClockReading(now_ns, now_ns, now_ns + 1, now_ns + 1, None, False, state == "sleep", state, pace)
     return Glances(clock, 12.5, nodes, down, late)

@@ -73,7 +73,7 @@ class _Silent(Fabric):
         return next(iter((await self.counters([node])).values()))
 
     async def clock(self) -> ClockReading:
-        return ClockReading(0, 0, 0, 0, False, False, "run", {}, whole=self.silences <= 0)
+        return ClockReading(0, 0, 0, 0, 0, False, False, "run", {}, whole=self.silences <= 0)
 
 
 async def test_hosts_that_do_not_hear_each_other_for_a_while_end_no_run() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from orchestrator.fabric import Fabric
 from tests.orchestrator.running import DEADLINE_S, MRCFABRIC, ask, broken, connect, run
+from tests.support.wait import eventually_true
 
 pytestmark = pytest.mark.integration
 
@@ -34,6 +35,11 @@ def test_numbers_of_events_that_cannot_be_are_refused_by_the_name_of_the_option(
 async def test_events_of_all_nodes_of_some_and_of_a_kind(served: Fabric) -> None:
     await connect(served)
     await broken(served, "nic_port_down", "h001:1")
+
+    async def told() -> bool:
+        return "port_change" in await command(served, "events", "h001")
+
+    await eventually_true(told, DEADLINE_S)  # the agent has asked the NIC since
     lines = [json.loads(line) for line in (await command(served, "events", "h001", "--json")).splitlines()]
     kinds = [line["kind"] for line in lines]
     assert kinds[:3] == ["qp_change"] * 3

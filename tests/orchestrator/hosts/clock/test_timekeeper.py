@@ -22,7 +22,7 @@ DEADLINE_S = 20.0
 
 @pytest.fixture
 def keeper() -> Iterator[Timekeeper]:
-    one = Timekeeper(PEERS, doorbells=2, hop_ns=HOP_NS, dilation=0.0)
+    one = Timekeeper(PEERS, doorbells=2, hops_ns=(HOP_NS, HOP_NS), dilation=0.0)
     yield one
     one.close()
 
@@ -129,7 +129,7 @@ def test_the_lead_follows_the_pace(keeper: Timekeeper) -> None:
 @pytest.mark.parametrize(("dilation", "hops"), [(20_000, LEAD_HOPS_MIN), (2_000, 250), (500, 500), (0, 500)])
 def test_a_fabric_that_is_slowed_down_wakes_up_no_faster(dilation: float, hops: int) -> None:
     """Hops of a microsecond: 50 of them take a wall second at the slower pace; without the bound it was ten."""
-    keeper = Timekeeper([[(1, 1000)], [(0, 1000)]], 1, 1000, dilation)
+    keeper = Timekeeper([[(1, 1000)], [(0, 1000)]], 1, (1000, 1000), dilation)
     try:
         assert keeper.lead_ns() == hops * 1000
     finally:
@@ -159,6 +159,21 @@ def test_commands_are_stamped_ahead_of_the_furthest_node(keeper: Timekeeper) -> 
         keeper.page.words[keeper.page.horizon_word(slot)] = horizon
     assert keeper.now_ns() == 4000
     assert keeper.soon_ns() == 5000 + keeper.lead_ns()
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_time_that_is_held_for_a_command_needs_no_lead_of_its_pace(several: bool) -> None:
+    """Where others hear of the limit later, they may go on meanwhile: unless they sleep, and hear of it first."""
+    keeper = Timekeeper(PEERS, 2, (HOP_NS, 7_000), 0.0, several=several)
+    try:
+        least_ns = LEAD_HOPS_MIN * HOP_NS + 7_000
+        reach(keeper, 5_000)
+        assert keeper.next_ns() == keeper.front_ns() + least_ns
+        keeper.wake()
+        assert keeper.next_ns() == keeper.front_ns() + (keeper.lead_ns() if several else least_ns)
+        assert keeper.lead_ns() == IDLE_HOPS_PER_S * HOP_NS * LEAD_WALL_S > least_ns
+    finally:
+        keeper.close()
 
 
 async def test_the_node_that_is_furthest_behind_is_the_one_that_stalls(
@@ -279,7 +294,7 @@ async def test_an_instant_that_passed_before_time_was_held_is_chosen_again(
 ) -> None:
     """As when this process stands still while the fabric runs on."""
     instants = iter([90, 100, 5_000])
-    monkeypatch.setattr(keeper, "soon_ns", lambda: next(instants))
+    monkeypatch.setattr(keeper, "next_ns", lambda: next(instants))
     keeper.page.mark_alive(0, os.getpid(), 0)
     reach(keeper, 100)
     with keeper.before(None) as at_ns:
