@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 
 from mrcfabric.errors import brief
 from orchestrator.cli.commands import MODULES
+from orchestrator.cli.interrupts import heed_interrupts
 
 _UsageError: Any = typer.BadParameter.__bases__[0]
 """What typer raises for words that it cannot read, under whatever name it has it."""
@@ -46,6 +47,12 @@ class CommandTree(TyperGroup):
         """Read the words in front of the command."""
         with _brief_mistakes():
             return super().make_context(*args, **named)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that the words name, with its modules; from then on Ctrl-C is the command's."""
+        found = super().resolve_command(ctx, args)
+        heed_interrupts()
+        return found
 
     def invoke(self, ctx: Any) -> Any:
         """Read the command's own words and run it."""

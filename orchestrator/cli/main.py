@@ -8,11 +8,13 @@ everything else. Start-up time counts: command modules import slow modules insid
 import errno
 import os
 import sys
+import warnings
 from typing import TYPE_CHECKING, Annotated
 
 from mrcfabric.errors import ConfigError, RefusedError, brief, one_line
 from mrcfabric.naming import shown
 from orchestrator.cli.first_process import stand_in_front
+from orchestrator.cli.interrupts import follows_interrupt
 
 if TYPE_CHECKING:
     import typer
@@ -100,6 +102,8 @@ def _run() -> int:
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except SystemExit as done:
+        if done.code == EXIT_INTERRUPTED:
+            warnings.simplefilter("ignore", RuntimeWarning)  # of a coroutine that was made, and then not run
         return done.code if isinstance(done.code, int) else 1 if done.code else 0
     except _refusals() as error:
         lines = [brief(one_line(line)) for line in str(error).split("\n")]  # what a daemon said may have several
@@ -111,4 +115,10 @@ def _run() -> int:
             raise
         print(f"mrcfabric: {shown(os.fsdecode(error.filename or ''))}: {error.strerror}", file=sys.stderr)
         return EXIT_CONFIG
+    except Exception as error:
+        if not follows_interrupt(error):
+            raise
+        # As when a second Ctrl-C comes while an event loop closes.
+        print(f"mrcfabric: interrupted: {brief(one_line(str(error)))}", file=sys.stderr)
+        return EXIT_INTERRUPTED
     return 0

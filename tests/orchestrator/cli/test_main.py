@@ -15,7 +15,7 @@ from mrcfabric.cores import CORES
 from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.cli import main
 from tests.orchestrator import running
-from tests.orchestrator.running import MRCFABRIC
+from tests.orchestrator.running import MRCFABRIC, ROOT
 from tests.support.scenarios import SMALL
 
 FLAP = "method:\n  - {name: cut, at: 1rtt, for: 5rtt, fault: link_down, selector: {tier: t0-t1}, mode: one}\n"
@@ -84,21 +84,20 @@ def test_mistakes_and_refusals_are_one_line(
     assert captured.out == ""
 
 
-@pytest.mark.parametrize(("imported", "code"), [("hashlib", -signal.SIGINT), ("typer", 130)])
-def test_ctrl_c_while_a_command_is_being_imported_leaves_no_traceback(tmp_path: Path, imported: str, code: int) -> None:
-    # The command imports `hashlib` before it handles Ctrl-C, and `typer` after.
+@pytest.mark.parametrize("imported", ["hashlib", "typer"])
+def test_ctrl_c_while_a_command_is_being_imported_leaves_no_traceback(tmp_path: Path, imported: str) -> None:
     interrupted = "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(9)\n"
     (tmp_path / f"{imported}.py").write_text(interrupted)
-    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    env = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"}
     done = subprocess.run([MRCFABRIC, "--help"], capture_output=True, text=True, env=env, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
 
 
 def test_ctrl_c_does_not_end_a_command_that_was_told_to_ignore_it(tmp_path: Path) -> None:
     (tmp_path / "hashlib.py").write_text(
         "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nraise SystemExit(7)\n"
     )
-    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    env = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"}
     ignoring = ["sh", "-c", 'trap "" INT; exec "$0" --help', str(MRCFABRIC)]
     done = subprocess.run(ignoring, capture_output=True, text=True, env=env, check=False)
     assert (done.returncode, done.stderr) == (7, "")
