@@ -201,11 +201,15 @@ class Lifecycle:
         elif node in self._births:
             await asyncio.wait([self._births[node]])
         self._ahead.pop(node, None)
+        if self._daemons.members[node].alive:
+            self._superseded.add(node)
+            await self._end_process(node)
+        self._begin_next(node)
+
+    async def _end_process(self, node: str) -> None:
         child = self._daemons.members[node].child
         if child is not None and child.alive:
-            self._superseded.add(node)
             await self._daemons.end(child)
-        self._begin_next(node)
 
     def _begin_next(self, node: str, died_ns: Instant = 0) -> None:
         """Start the next life of a node that has no process, or let the fabric go on without the node.
@@ -278,6 +282,9 @@ class Lifecycle:
             async with self._hosts.birth(node, life.start_ns):
                 await self._deliver(node, life)
         except _TROUBLES as error:
+            if not self._has_lived_out(node, life):
+                # A process that is ready after it was given up would be a node that lives while it is listed as dead.
+                await self._end_process(node)
             if self._wanted(node) is life and not self._has_lived_out(node, life):
                 self._lose(node, life.start_ns, str(error))
                 raise

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from typing import Any
 
 import pytest
 
@@ -215,6 +216,22 @@ async def test_a_node_returns_though_time_passes_its_return_before_its_process_i
     await asyncio.gather(*healing)
     assert (await fabric.call(T1, "status"))["incarnation"] == 2
     assert fabric.unexpected_deaths() == []
+
+
+async def test_a_process_that_is_given_up_is_not_alive_later(fabric: Fabric, monkeypatch: pytest.MonkeyPatch) -> None:
+    spawn, started = fabric.cluster.share(0).spawn, list[Child]()
+
+    async def stopped(*args: Any) -> list[Child]:
+        started.extend(await spawn(*args))
+        os.kill(started[-1].pid, signal.SIGSTOP)
+        return started[-1:]
+
+    monkeypatch.setattr(fabric.cluster.share(0), "spawn", stopped)
+    monkeypatch.setattr(fabric.daemons, "waited_enough", lambda _node, _patience: bool(started))
+    await fabric.add_fault("switch_reboot", T1, for_ns=10**12)
+    await eventually(fabric.unexpected_deaths, DEADLINE_S)
+    assert not started[0].alive, "it would be ready some day, and forward packets"
+    assert not fabric.time.is_alive(fabric.layout.slot(T1))
 
 
 async def test_a_death_that_is_called_off_does_not_happen(fabric: Fabric) -> None:
