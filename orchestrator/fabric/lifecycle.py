@@ -357,7 +357,8 @@ class Lifecycle:
         self._time.bury(self._daemons.layout.slot(node))
         self._journal.note("lost", start_ns, node=node, why=why)
         self._births.pop(node, None)
-        self._died[node] = start_ns
+        if start_ns <= self._time.front_ns():  # otherwise the listed death can be healed before that life would begin
+            self._died[node] = start_ns
         self._list_death(node, start_ns, f"{node} did not return: {why}", why)
 
     def _has_lived_out(self, node: str, life: Life) -> bool:

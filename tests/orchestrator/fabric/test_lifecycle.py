@@ -232,6 +232,16 @@ async def test_a_process_that_is_given_up_is_not_alive_later(fabric: Fabric, mon
     await eventually(fabric.unexpected_deaths, DEADLINE_S)
     assert not started[0].alive, "it would be ready some day, and forward packets"
     assert not fabric.time.is_alive(fabric.layout.slot(T1))
+    monkeypatch.undo()
+    # Its return is long ahead, and so is the death that is listed: once healed, the return is to take place.
+    reboot, death = fabric.faults()
+    assert death.start_ns == reboot.end_ns
+    await fabric.heal(death.id)
+    await waits_for_its_life(fabric, 2)
+    await fabric.heal(reboot.id)
+    kinds = ["fault", "died", "lost", "healed", "healed", "returned"]
+    await eventually(lambda: [note["kind"] for note in fabric.journal.after(1)] == kinds, DEADLINE_S)
+    assert fabric.faults() == []
 
 
 async def test_a_death_that_is_called_off_does_not_happen(fabric: Fabric) -> None:
