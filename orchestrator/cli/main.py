@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 EXIT_REFUSED = 1
 EXIT_CONFIG = 2
+EXIT_NOT_WRITTEN = 4
+"""As of a run whose report cannot be written."""
 EXIT_INTERRUPTED = 130
 
 
@@ -86,6 +88,21 @@ def _replace_what_cannot_be_written() -> None:
         reconfigure(errors="replace")
 
 
+def _output_is_lost() -> bool:
+    """Whether standard output takes nothing, as on a full disk; then it takes everything from now on, to no end.
+
+    Python tries to write what is left when it ends, and would print a second error.
+    """
+    try:
+        print(file=sys.stdout, flush=True)
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+        return True
+    return False
+
+
 def main() -> int:
     """Run the command line; returns the exit code for `sys.exit`."""
     _open_standard_files()
@@ -111,10 +128,13 @@ def _run() -> int:
         return EXIT_REFUSED
     except OSError as error:
         # A name on the command line, wherever it is first asked for: `Path.exists` raises this, and nothing else.
-        if error.errno != errno.ENAMETOOLONG:
+        if error.errno == errno.ENAMETOOLONG:
+            print(f"mrcfabric: {shown(os.fsdecode(error.filename or ''))}: {error.strerror}", file=sys.stderr)
+            return EXIT_CONFIG
+        if not _output_is_lost():
             raise
-        print(f"mrcfabric: {shown(os.fsdecode(error.filename or ''))}: {error.strerror}", file=sys.stderr)
-        return EXIT_CONFIG
+        print(f"mrcfabric: standard output: {error.strerror}", file=sys.stderr)
+        return EXIT_NOT_WRITTEN
     except Exception as error:
         if not follows_interrupt(error):
             raise
