@@ -33,7 +33,7 @@ from orchestrator.hosts.remote_workers import Workers
 from orchestrator.hosts.share import RELAY, Descriptors, RelayProcess, open_descriptors, start_daemons
 from orchestrator.process import log_bounds, ports, run_folder
 from orchestrator.process.host_lease import LEASE_S, UNHEARD_S, beat_s
-from orchestrator.process.launcher import Child, Launcher, ProcessFailedError, last_line
+from orchestrator.process.launcher import Child, Launcher, ProcessFailedError
 from orchestrator.process.run_folder import RunFolder
 from orchestrator.process.shared_processes import SharedProcesses
 
@@ -238,8 +238,8 @@ class ShareHost:
 
     def _died(self, child: Child) -> None:
         if child in self._children:
-            words = "" if child.log is None else last_line(child.log)
-            death = {"child": self._children.index(child), "status": child.ended.result(), "words": words}
+            status, words = child.ended.result(), child.last_words()
+            death = {"child": self._children.index(child), "status": status, "words": words}
             self._tell({"event": "died", "reached": self._reached(child), **death})
             if child.name == RELAY:
                 self._over(f"the relay has ended: {child.how_it_ended()}")

@@ -57,12 +57,14 @@ class Child:
 
     def how_it_ended(self) -> str:
         """`exit code 1` or `SIGKILL`, with the last line of its log if it failed by itself."""
-        code = self.ended.result()
-        text = _how(code)
-        last = self.words
-        if not last and code not in (0, -signal.SIGKILL) and self.log is not None:
-            last = last_line(self.log)
+        text, last = _how(self.ended.result()), self.last_words()
         return f"{text}: {last}" if last else text
+
+    def last_words(self) -> str:
+        """Why it was killed, or the last line of its log if it failed by itself; may be empty."""
+        if self.words or self.log is None or self.ended.result() in (0, -signal.SIGKILL):
+            return self.words
+        return last_line(self.log)
 
 
 @contextlib.contextmanager

@@ -199,6 +199,8 @@ async def test_a_share_that_was_killed_is_started_anew_and_knows_everything(
             await fabric.inject(once(kind, node, at_ns=at_ns, fault_id=f"crash-{node}"))
         fabric.time.limit(None)
         await eventually(lambda: not any(map(fabric.alive, gone)), DEADLINE_S)
+        ends = {note["how"] for note in fabric.journal.after(0) if note["kind"] == "died"}
+        assert ends == {"SIGKILL"}, "as on the leader's host: what it last logged is no cause"
         former = machine.agents[1]
         pids = tree(former.pid)
         await cluster.kill_share(1)
