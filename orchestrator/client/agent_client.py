@@ -40,6 +40,14 @@ class AgentClient:
         self.state = state
         self._wall_s = wall_s
 
+    @property
+    def endpoint(self) -> str:
+        """The agent's socket, in the run folder as it is found now.
+
+        The folder may have been renamed, be mounted elsewhere, or have a name that our locale reads in another way.
+        """
+        return os.path.join(os.path.realpath(self.folder), Path(self.state["agent_socket"]).name)
+
     def get(self, path: str) -> Any:
         """Get the JSON at a path. Raises ConfigError or RefusedError with the agent's message."""
         return self._ask("GET", path, None)
@@ -57,7 +65,7 @@ class AgentClient:
         return self.post("/call", node=node, op=op, args=args)
 
     def _ask(self, method: str, path: str, text: str | None) -> Any:
-        connection = _UnixConnection(str(self.state["agent_socket"]), self._wall_s)
+        connection = _UnixConnection(self.endpoint, self._wall_s)
         try:
             connection.request(method, path, text, {"Content-Type": "application/json"} if text else {})
             response = connection.getresponse()

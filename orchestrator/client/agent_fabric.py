@@ -73,7 +73,7 @@ class AgentFabric(Verbs):
         named = None if name is None else arguments.text("name", name)
         client = find(named, arguments.folder("run_dir", run_dir))
         owner = f"script-{os.getpid()}-{next(_NUMBERS)}" if owner is None else owner
-        endpoint = str(client.state["agent_socket"])
+        endpoint = client.endpoint
         connector = aiohttp.UnixConnector(endpoint, limit=0)
         async with aiohttp.ClientSession(connector=connector) as session, lease(endpoint, owner) as ended:
             yield cls(client.folder, client.state, session, owner, ended)

@@ -62,6 +62,14 @@ def client(tmp_path: Path) -> Iterator[AgentClient]:
         thread.join()
 
 
+def test_an_agent_is_found_in_a_folder_that_was_renamed(client: AgentClient, tmp_path: Path) -> None:
+    moved = tmp_path.rename(tmp_path.with_name("ünï"))
+    try:
+        assert AgentClient(moved, client.state).get("/good") == {"n": 1}
+    finally:
+        moved.rename(tmp_path)
+
+
 @pytest.mark.parametrize("path", ["/nonsense", "/broken", "/odd"])
 def test_an_answer_that_is_none_is_shown_as_it_is(client: AgentClient, path: str) -> None:
     status, content = ANSWERS[path]
