@@ -1,10 +1,11 @@
 """python -m studies.broken_planes: what loaded fabrics with broken planes get of their max-min shares, as a table.
 
 Owns which breakages are measured, on which fabric, and how seeds become one cell: mean, least and most. `weak_planes`
-measures one fabric. All cores work at once; the order of rows is that of `CASES`, `FARTHER` or `MIXED`.
+measures one fabric. All cores work at once; the order of rows is that of `CASES`, `FARTHER`, `ALIKE` or `MIXED`.
 
 python -m studies.broken_planes --rates 10 25 100 --seeds 3 --case "links lose 5 %" --nic path_policy=oblivious
 python -m studies.broken_planes --farther --rates 10 25 50 100 400 --seeds 2
+python -m studies.broken_planes --alike --planes 1 --rates 10 25 100 400 --seeds 2
 python -m studies.broken_planes --mixed --rates 25 100 400
 python -m studies.broken_planes --t1s 2 --settle 100 --rates 25 100 400    racks with twice what their up-links carry
 """
@@ -56,6 +57,13 @@ FARTHER: Final = {
 }
 """T1s of the first plane that are farther away than its others, by so much."""
 
+
+def _alike(delay_ns: int) -> Callable[[Topology], list[Breakage]]:
+    return lambda fabric: [longer(fabric, plane, delay_ns, _all(fabric)) for plane in range(fabric.planes)]
+
+
+ALIKE: Final = {f"{us} us more per link in all planes": _alike(us * 1_000) for us in (1, 2, 3, 6, 12, 30)}
+"""All planes longer than the topology says, by as much."""
 
 MIXED: Final[dict[str, Callable[[Topology], list[Breakage]]]] = {
     "30 us more per link in one plane": lambda fabric: [_far(fabric)],
@@ -115,7 +123,7 @@ def ratio(
     fabric = fabric_of(rate_gbps, seed, planes, nic, t1s, nics)
     each = fabric.nics_per_t0
     flows = [(one, ((one // each + 1) * each + (one + seed) % each) % fabric.nics) for one in range(fabric.nics)]
-    return measure(fabric, flows, (CASES | FARTHER | MIXED)[case](fabric), settle_rtts).ratio
+    return measure(fabric, flows, (CASES | FARTHER | ALIKE | MIXED)[case](fabric), settle_rtts).ratio
 
 
 def cell(ratios: Sequence[float]) -> str:
@@ -128,8 +136,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
     parser = argparse.ArgumentParser("python -m studies.broken_planes", description="Max-min shares of broken planes.")
     parser.add_argument("--case", action="append", choices=CASES, metavar="CASE", help=f"of {'; '.join(CASES)}; all")
-    parser.add_argument("--farther", action="store_true", help="paths of different length in one plane")
-    parser.add_argument("--mixed", action="store_true", help="length and rate together")
+    tables = parser.add_mutually_exclusive_group()
+    tables.add_argument("--farther", action="store_true", help="paths of different length in one plane")
+    tables.add_argument("--alike", action="store_true", help="all planes longer than the topology says")
+    tables.add_argument("--mixed", action="store_true", help="length and rate together")
     parser.add_argument("--rates", nargs="+", type=int, default=[5, 10, 25, 100], help="Gb/s")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--planes", type=int, default=2)
@@ -142,9 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--t1s is at least 2; --nics, --settle and --seeds are at least 1")
     if given.farther and given.t1s != T1S:
         parser.error(f"--farther names T1s of {T1S}, so it goes without --t1s")
-    if given.farther and given.mixed:
-        parser.error("--farther and --mixed are tables of their own: give one of them")
-    rows = FARTHER if given.farther else MIXED if given.mixed else CASES
+    rows = FARTHER if given.farther else ALIKE if given.alike else MIXED if given.mixed else CASES
     cases, nic = given.case or list(rows), dict(map(setting, given.nic))
     asked = [(case, rate, seed) for case in cases for rate in given.rates for seed in range(given.seeds)]
     heads = ["T1s that are farther" if given.farther else "Broken", *(f"{rate} Gb/s" for rate in given.rates)]
