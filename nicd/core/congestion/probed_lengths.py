@@ -124,9 +124,10 @@ class ProbedLengths(PlaneLengths):
         own_base_ns = self._base_ns + (back_ns if self._is_exact else 0)
         suspected = False
         for number, rtt_ns in enumerate(least):
-            # A late plane causes few SACKs: keep its samples until there are enough.
+            overflows = self._busy >> number & 1
+            # A late plane causes few SACKs: keep its samples until there are enough. So does one that trims.
             if self._samples[number] < SAMPLES_LEAST:
-                suspected |= self._own_ns[number] == NEVER and self._sent_ns[number] > 0
+                suspected |= self._own_ns[number] == NEVER and self._sent_ns[number] > 0 and not overflows
                 continue
             is_full = self._marks[number] * _MARKED_PARTS >= self._samples[number]
             self._wires_ns[number] = 0 if is_full else self._packet_ns[number]
@@ -134,10 +135,9 @@ class ProbedLengths(PlaneLengths):
             self._own_ns[number] = rtt_ns
             self._shorten(rtt_ns - own_base_ns, number)
             # Where no queue is known to be full, what is late on all planes alike may be their length, too.
-            has_queue = is_full or self._busy >> number & 1
-            expected_ns = shortest_ns if has_queue else min(shortest_ns, self._base_ns + back_ns)
+            expected_ns = shortest_ns if is_full or overflows else min(shortest_ns, self._base_ns + back_ns)
             suspected |= self._is_suspect(now, number, rtt_ns - expected_ns)
-            self._busy &= ~(1 << number)
+        self._busy = 0
         self._least_ns = [rtt_ns if self._samples[number] else NEVER for number, rtt_ns in enumerate(least)]
         self._tell(now)
         if (suspected or self._questions) and now >= self._due_ns and not self._waiting:

@@ -142,6 +142,13 @@ def test_a_plane_is_asked_about_of_which_nothing_was_heard_within_two_base_rtts(
     assert bench.asked == [2 * BASE + 1]
     bench.answer(BASE, BASE, number=0)
     assert bench.answer(7 * BASE) == 6 * BASE + MARGIN
+    full = Bench()
+    full.lengths.busy(1)
+    for now in range(1, 2 * BASE + 2):
+        full.lengths.measured(now, 0, BASE, False)
+    assert not full.asked, "what it trims explains the silence"
+    full.now = 2 * BASE + 1
+    assert full.span(BASE, samples=0)
     idle = Bench()
     idle.sent_ns[1] = 0
     for now in range(1, 2 * BASE + 2):
