@@ -1,6 +1,7 @@
 """Where packets went, in virtual time: hops against the switches' own counters, faults where they are."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -90,7 +91,9 @@ def renamed(steps: list[Step], sender: str, shift: int) -> list[Step]:
 
 
 def test_a_packet_waits_for_what_it_finds() -> None:
-    found = journeys(topology=INCAST, script=incast_script(), switch={"data_last_hop": 50})
+    # Probes of planes pass this port, too, and are shorter than acknowledgements.
+    quiet = replace(INCAST, nic={**INCAST.nic, "base_rtt_compared": False})
+    found = journeys(topology=quiet, script=incast_script(), switch={"data_last_hop": 50})
     assert len(found) == 3 * PACKETS
     last = [hop for hop in hops(found, "p0-t0-0") if hop.port == 0]
     taken_ns = serialization_ns(4224 + OVERHEAD_BYTES, INCAST.rate_bps)
