@@ -161,7 +161,8 @@ GATES: Final = (
         "Two NICs send to two others through the only up-link; 6 ms, or 50 ms with DCQCN.",
         (*(Alone(system, 1) for system in SYSTEMS), *(Alone(system, 4) for system in SPRAYED)), measure_pair,
         why="MRC and UET are made to spray. On a single path the draw decides which of two flows has more (MRC: 0.87 "
-        "to 1.00 over four seeds), and time does not even it out: 0.75 from 10 to 30 ms. On four planes they are even. "
+        "to 1.00 over four seeds), and time does not even it out: 0.75 from 10 to 30 ms. On four planes they are "
+        "nearly even. "
         "RCCC shares the port of a receiver among its senders, and that is held; of a link that two receivers share "
         "neither knows, so that there is nothing to hold: both grant it whole, and what is beyond is trimmed and sent "
         "again. Windows (`uet-both`) or OCCC are for that; OCCC makes it even and leaves a part of it unused, by the "

@@ -3,6 +3,10 @@
 Owns the rules of that guess: UET has no packet between two NICs. The shortest round trips of planes are compared once
 in a span. A shorter one is always true. A longer one may be a queue: it is believed when nothing was marked in two
 spans, or at once where no queue explains it.
+
+All planes may be longer alike, or the only one. Where every queue marks (`late_is_congestion` off), round trips that
+are late for long without any mark have met no queue: then they are compared with the base RTT. Where the last hop does
+not mark, they may wait for the receiver as well.
 """
 
 from typing import Final
@@ -19,6 +23,10 @@ _BUILT_UP: Final = 3
 _MOST_RTTS: Final = 62
 """Longer round trips than this count as this long."""
 
+_UNMARKED: Final = 64
+"""So many round trips in a row without a mark or a trim have met no queue that marks: one that is as long as a margin
+marks a packet in twelve, with the switches' defaults."""
+
 
 def _rtts(rtt_ns: int, base_ns: int) -> int:
     """How many whole base RTTs a round trip takes. The peer says what of it was service time, and may say too much."""
@@ -28,10 +36,14 @@ def _rtts(rtt_ns: int, base_ns: int) -> int:
 class GuessedLengths(PlaneLengths):
     """The lengths of the contexts towards one destination."""
 
-    __slots__ = ("_busy", "_clear", "_lengths", "_long_ns", "_seen_ns", "_span_lengths")
+    __slots__ = ("_busy", "_clear", "_every_marks", "_lengths", "_long_ns", "_seen_ns", "_span_lengths", "_unmarked")
 
-    def __init__(self, count: int, base_ns: int, fabric_ns: int, is_longer: IsLonger) -> None:
+    def __init__(self, count: int, base_ns: int, fabric_ns: int, is_longer: IsLonger, every_marks: bool) -> None:
+        """`every_marks`: every queue of the fabric marks, those of last hops, too."""
         super().__init__(count, base_ns, fabric_ns, is_longer)
+        self._every_marks = every_marks
+        self._unmarked = 0
+        """Round trips in a row, of all contexts, without a mark or a trim."""
         self._long_ns = fabric_ns * _LONG_RTTS
         self._clear = [0] * count
         """Number of round trips without a mark in the span under way, by context."""
@@ -46,18 +58,22 @@ class GuessedLengths(PlaneLengths):
 
     def busy(self, number: int) -> None:
         self._busy |= 1 << number
+        self._unmarked = 0
 
     def measured(self, now: Instant, number: int, rtt_ns: int, marked: bool) -> bool:
         self._span_lengths[number] |= 1 << _rtts(rtt_ns, self._base_ns)
         if marked:
-            self._busy |= 1 << number
+            self.busy(number)
         else:
             self._clear[number] += 1
+            self._unmarked += 1
         return super().measured(now, number, rtt_ns, marked)
 
     def _compare(self, now: Instant) -> None:
         least, long_ns = self._least_ns, self._long_ns
         shortest = min(least)
+        if self._every_marks and self._unmarked >= _UNMARKED:
+            shortest = min(shortest, self._base_ns)
         for number, rtt_ns in enumerate(least):
             # A late plane causes few SACKs: keep its samples until there are enough.
             if self._samples[number] < SAMPLES_LEAST:
@@ -65,7 +81,8 @@ class GuessedLengths(PlaneLengths):
             known_ns = self.extra_ns[number]
             surplus_ns = rtt_ns - shortest if rtt_ns - shortest > self._margin_ns else 0
             # The shortest plane may have a queue, or a lower rate: a long plane is as long as its own round trips say.
-            if known_ns >= long_ns:
+            # So is one that was found to be longer than the base RTT.
+            if known_ns >= long_ns or self._every_marks:
                 surplus_ns = max(surplus_ns, min(known_ns, rtt_ns - self._base_ns))
             elif surplus_ns >= long_ns:
                 surplus_ns = max(surplus_ns, rtt_ns - self._base_ns)

@@ -94,11 +94,12 @@ class PlaneWindows:
         """By plane, when the latest of its packets left that is known to have arrived; -1: none."""
         self._left_ns: list[Instant] = [-1] * count
         """When the last of these packets left, of those sent only once; -1: none."""
-        self._compares = settings.base_rtt_compared and (count > 1 or ask_lengths is not None)
+        every_marks = not settings.late_is_congestion
+        self._compares = settings.base_rtt_compared and (count > 1 or ask_lengths is not None or every_marks)
         self._sent_ns: list[Instant] = [0] * count
         """When the last packet of each context left."""
         self._lengths: PlaneLengths = (
-            GuessedLengths(count, self._base_ns, settings.base_rtt_ns, self._is_longer)
+            GuessedLengths(count, self._base_ns, settings.base_rtt_ns, self._is_longer, every_marks)
             if ask_lengths is None
             else ProbedLengths(
                 count, self._base_ns, settings.base_rtt_ns, self._is_longer, ask_lengths, self._sent_ns,

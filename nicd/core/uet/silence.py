@@ -179,9 +179,8 @@ class Silence:
         if initiator.idle:
             return
         table = initiator.table
-        slow = table.overtaken(self._reorder_packets)
-        if slow is not None and now >= slow.sent_ns + self._base_ns + self._reorder_ns:
-            self._accuse(now, table.gaps(now - self._base_ns - self._reorder_ns, self._reorder_packets), "gap")
+        while (slow := table.overtaken(self._reorder_packets)) is not None and now >= self._overdue_ns(slow):
+            self._accuse(now, table.gaps(slow.sent_ns, self._reorder_packets), "gap")
         overdue = [sent for sent in table.in_flight() if now >= self._deadline(sent)]
         if overdue:
             self._board.stats.timeouts += 1
@@ -190,8 +189,17 @@ class Silence:
         if not initiator.idle:
             self._watch(now)
 
+    def _round_ns(self, sent: Sent) -> int:
+        """A round trip on the plane of `sent` without any queue, as far as is known."""
+        return self._base_ns + self._initiator.table.windows.extra_ns(sent.plane)
+
+    def _overdue_ns(self, slow: Sent) -> Instant:
+        """When a packet that others have overtaken is lost, if no acknowledgement says so before."""
+        return slow.sent_ns + self._round_ns(slow) + self._reorder_ns
+
     def _deadline(self, sent: Sent) -> Instant:
-        return sent.sent_ns + (self._rto_ns << min(max(0, sent.silences - self._linear), DOUBLINGS_MAX))
+        extra_ns = self._round_ns(sent) - self._base_ns
+        return sent.sent_ns + extra_ns + (self._rto_ns << min(max(0, sent.silences - self._linear), DOUBLINGS_MAX))
 
     def _watch(self, now: Instant) -> None:
         """Ask what has arrived, or for credit, if the silence has lasted long enough; set the timer."""
@@ -221,7 +229,7 @@ class Silence:
             soonest = min(soonest, *(self._deadline(sent) for sent in table.in_flight()))
             slow = table.overtaken(self._reorder_packets)
             if slow is not None:
-                soonest = min(soonest, slow.sent_ns + self._base_ns + self._reorder_ns)
+                soonest = min(soonest, self._overdue_ns(slow))
         self.timer.set_by(max(soonest, now + 1))
 
     def _ask(self, now: Instant, wanted: int | None) -> None:

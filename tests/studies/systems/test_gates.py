@@ -12,8 +12,8 @@ def test_alone_a_system_reaches_the_line(system: str) -> None:
     assert not missed(gates.measure_alone(Alone(system, 1)))
 
 
-SLOW_TO_BE_FAIR = ("roce",)
-"""The page says by how much, and why."""
+SLOW_TO_BE_FAIR = {"roce": 0.0, "uet-both": 0.9}
+"""The smaller share over the larger is at least this, not 0.95. The page says by how much, and why."""
 
 
 ALIKE = {"ib-adaptive": "ib", "roce-no-pfc": "roce", "uet-reps": "uet", "roce-40g": "D3"}
@@ -31,7 +31,8 @@ def test_with_a_qp_per_port_too(system: str) -> None:
 @pytest.mark.parametrize("system", sorted({*gates.SYSTEMS} - {*ALIKE}))
 def test_two_flows_share_a_link(system: str) -> None:
     even, full = gates.judge_pair(Alone(system, 4 if system in gates.SPRAYED else 1))
-    assert not missed([full] if system in SLOW_TO_BE_FAIR else [even, full])
+    assert even.ours >= SLOW_TO_BE_FAIR.get(system, even.least)
+    assert not missed([full])
 
 
 def test_every_system_has_a_knob_whose_profile_is_swept() -> None:

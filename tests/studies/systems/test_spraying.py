@@ -11,8 +11,12 @@ from tests.support.corners import corners
 
 
 @pytest.mark.parametrize("number", corners([3, 5, 7, 15], 3))
-def test_credits_share_an_incast_evenly(number: int) -> None:
-    assert not missed(spraying.measure_incast(Senders(number)))
+def test_credits_share_an_incast_evenly_and_windows_do_so_less(number: int) -> None:
+    found = [spraying.measure_incast(Senders(number, seed=seed)) for seed in ("u1", "v1", "w1")]
+    for even, _, full in found:
+        assert not missed([even, full])
+    # One draw of paths may make a few windows even; on average they are wider apart.
+    assert sum(wider.ours - wider.least for _, wider, _ in found) >= 0
 
 
 @pytest.mark.parametrize("size", corners([4_096, 8_192], 4_096))

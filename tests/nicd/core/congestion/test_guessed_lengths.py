@@ -11,9 +11,11 @@ SPAN = 10 * BASE
 class Bench:
     """Two planes; the first is short."""
 
-    def __init__(self) -> None:
+    def __init__(self, every_marks: bool = False) -> None:
         self.told: list[tuple[int, int]] = []
-        self.lengths = GuessedLengths(2, BASE, BASE, lambda now, number, extra_ns: self.told.append((number, extra_ns)))
+        self.lengths = GuessedLengths(
+            2, BASE, BASE, lambda now, number, extra_ns: self.told.append((number, extra_ns)), every_marks
+        )
         self.now = 0
 
     def span(self, *rtts: int, marked: bool = False, near: int = BASE) -> int:
@@ -59,3 +61,25 @@ def test_the_queue_or_the_lower_rate_of_the_shortest_plane_makes_no_other_one_sh
     assert bench.span(7 * BASE, near=2 * BASE) == 6 * BASE
     assert [bench.span(7 * BASE, near=rtts * BASE) for rtts in (3, 5, 7)] == [6 * BASE] * 3
     assert bench.span(4 * BASE, near=4 * BASE) == 3 * BASE, "it has become shorter itself"
+
+
+def test_both_planes_are_longer_than_configured_where_every_queue_marks() -> None:
+    bench, half = Bench(every_marks=True), 3 * BASE // 2
+    for _ in range(8):
+        bench.span(half, near=half)
+    assert bench.lengths.extra_ns == [BASE // 2] * 2
+    bench.lengths.busy(0)
+    bench.span(half, marked=True, near=2 * BASE)
+    assert bench.lengths.extra_ns == [BASE // 2] * 2, "a mark makes nothing shorter"
+    bench.span(BASE, near=BASE)
+    assert bench.lengths.extra_ns == [0, 0]
+
+
+@pytest.mark.parametrize(("every_marks", "period"), [(False, 0), (True, 3)])
+def test_what_the_receiver_may_have_made_late_is_no_length(every_marks: bool, period: int) -> None:
+    bench = Bench(every_marks)
+    for number in range(32):
+        bench.span(3 * BASE // 2, near=3 * BASE // 2)
+        if period and number % period == 0:
+            bench.lengths.busy(number % 2)
+    assert bench.lengths.extra_ns == [0, 0]

@@ -9,14 +9,14 @@ BASE = 1_000
 
 def test_round_trips_are_compared_once_in_a_span() -> None:
     told: list[int] = []
-    lengths = GuessedLengths(1, BASE, BASE, lambda now, number, extra_ns: told.append(now))
+    lengths = GuessedLengths(1, BASE, BASE, lambda now, number, extra_ns: told.append(now), every_marks=False)
     ends = [now for now in range(0, 4 * SPAN_RTTS * BASE, BASE) if lengths.measured(now, 0, BASE, False)]
     assert ends == [span * SPAN_RTTS * BASE for span in range(4)]
     assert told == ends[1:], "one round trip says nothing"
 
 
 def test_who_only_guesses_takes_no_answers() -> None:
-    lengths = GuessedLengths(2, BASE, BASE, lambda now, number, extra_ns: None)
+    lengths = GuessedLengths(2, BASE, BASE, lambda now, number, extra_ns: None, every_marks=False)
     assert not lengths.answered(5, 1, 9 * BASE, False)
     assert not lengths.answered(5, 1, NEVER, True)
     assert lengths.extra_ns == [0, 0]
