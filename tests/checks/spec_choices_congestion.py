@@ -97,6 +97,14 @@ CONGESTION = (
         _of(NIC, "late_row"),
     ),
     Choice(
+        "Round trips that are late because the delay of links varies",
+        DEVIATION,
+        "A queue changes little from packet to packet. Where round trips in a row differ by much more than "
+        "sprayed packets do by chance, twelve times what they differ by on median, less two targets, comes off each "
+        "delay. Otherwise windows close on jitter: 0.24 to 0.63 of line with 10 us on each link at 100 Gb/s.",
+        _of(NIC, "late_jitter_times"),
+    ),
+    Choice(
         "An EV whose packet was judged lost and arrives late",
         DEVIATION,
         "It comes back at once, with all EVs of its path that were accused while that packet was under way: the path "

@@ -9,6 +9,10 @@ last hop proves the queue.
 Nor does one late packet tell of that queue where the target is a few packets long: sprayed packets meet by chance. Who
 shares a receiver has a smaller window, and who shares a link of the fabric is marked. A window that fills its port
 alone and is rarely marked shares neither, and waits until several packets in a row are late (`late_row`).
+
+Nor does lateness tell of it where the delay of links varies (jitter). A queue changes little from packet to packet; if
+round trips differ much from one to the next, what that explains comes off the delay (`late_jitter_times`). Not where
+packets are often marked: paths of a plane whose queues differ have as different round trips.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -32,14 +36,20 @@ _RARELY: Final = 300
 """It is rarely marked if fewer of 1024 round trips are."""
 _SMOOTH_SHIFT: Final = 4
 """A round trip moves this share by 1/16 of the difference."""
+_JITTER_SHIFT: Final = 6
+"""A round trip moves the median difference of two in a row by 1/64 of the target."""
+_JITTER_TARGETS: Final = 2
+_JITTER_PACKETS: Final = 40
+"""Differences that explain no more than so many targets, or than the time of so many packets at the plane's rate, are
+those of sprayed packets that meet by chance."""
 
 
 class Lateness:
     """One context's late round trips without a mark."""
 
     __slots__ = (
-        "_answers", "_ceiling_ns", "_full_bytes", "_least_ns", "_marked", "_most_ns", "_row", "_row_least", "_since_ns",
-        "_small_bytes", "_trusted",
+        "_answers", "_before_ns", "_ceiling_ns", "_chance_ns", "_differ_ns", "_full_bytes", "_jitter_times",
+        "_least_ns", "_marked", "_most_ns", "_mtu_bytes", "_row", "_row_least", "_since_ns", "_small_bytes", "_trusted",
     )  # fmt: skip
 
     def __init__(self, settings: "NicSettings") -> None:
@@ -47,11 +57,19 @@ class Lateness:
         self._ceiling_ns = settings.late_delay_ns_max
         self._small_bytes = _SMALL_PACKETS * settings.mtu_bytes
         self._full_bytes = NEVER
+        self._mtu_bytes = settings.mtu_bytes
+        self._jitter_times = settings.late_jitter_times if self._answers else 0
+        self._chance_ns = 0
+        """By how much sprayed packets are late that meet by chance, at the plane's rate."""
         self._row_least = settings.late_row
         self._row = 0
         """Round trips in a row that were late and not marked."""
         self._marked = 0
         """The share of round trips that were marked, of 1024."""
+        self._before_ns = 0
+        """The delay of the round trip before."""
+        self._differ_ns = 0
+        """By how much two round trips in a row differ: half of them by more."""
         self._trusted = True
         """Whether delays are taken for queues."""
         self._since_ns: Instant = 0
@@ -59,13 +77,20 @@ class Lateness:
         """Least delay since `_since_ns`; 0: nothing was late since the last short round trip."""
         self._most_ns = 0
 
-    def measured(self, bdp_bytes: int) -> None:
-        """The bandwidth-delay product of the context is known anew."""
+    def measured(self, bdp_bytes: int, rtt_ns: int) -> None:
+        """The bandwidth-delay product of the context, for a round trip of `rtt_ns`, is known anew."""
         self._full_bytes = bdp_bytes * _FULL_QUARTERS // 4
+        self._chance_ns = _JITTER_PACKETS * self._mtu_bytes * rtt_ns // max(1, bdp_bytes)
 
-    def heard(self, marked: bool) -> None:
-        """A round trip was measured."""
+    def queued(self, delay: int, marked: bool, target: int) -> int:
+        """A round trip was measured, `delay` above the base RTT; returns what of that is not jitter."""
+        step_ns = target >> _JITTER_SHIFT
+        differs = abs(delay - self._before_ns) > self._differ_ns
+        self._differ_ns = self._differ_ns + step_ns if differs else max(0, self._differ_ns - step_ns)
+        self._before_ns = delay
         self._marked += ((_WHOLE if marked else 0) - self._marked) >> _SMOOTH_SHIFT
+        jitter_ns = self._jitter_times * self._differ_ns - max(_JITTER_TARGETS * target, self._chance_ns)
+        return max(0, delay - jitter_ns) if jitter_ns > 0 and self._marked < _RARELY else delay
 
     def cleared(self) -> None:
         """A round trip was below the target, or a trim on the last hop has proved a queue: delays are queues again."""

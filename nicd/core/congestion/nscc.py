@@ -123,12 +123,11 @@ class Nscc(CongestionWindow):
         if rtt_ns is None:
             delay = self._average >> _FINE
         else:
-            self._delay_ns = delay = max(0, rtt_ns - self._reference_ns)
+            self._delay_ns = delay = self._late.queued(max(0, rtt_ns - self._reference_ns), marked, target)
             self.rtt_ns = self._reference_ns + delay
             if delay >= self._limits.crowded_ns:
                 self.crowded_ns = now
             self._delays.add(delay)
-            self._late.heard(marked)
             # MRC 1.0 4: the receiver causes a late packet without a mark; it counts as a quarter of a base RTT.
             sample = self._base_ns >> 2 if delay > target and not marked else delay
             self._average += ((sample << _FINE) - self._average) // self._avg_samples
@@ -385,7 +384,8 @@ class Nscc(CongestionWindow):
         # MRC 1.0 4: quick adapt looks back over a round trip + target, and adapts below max window / 2**qa_gate.
         self._qa_period_ns = round_ns + self._limits.target_ns
         self._span_bytes = setup.bdp_bytes(base_ns + self._limits.target_ns)
-        self._late.measured(setup.bdp_bytes(max(round_ns, knobs.base_rtt_ns)))
+        longest_ns = max(round_ns, knobs.base_rtt_ns)
+        self._late.measured(setup.bdp_bytes(longest_ns), longest_ns)
         self._qa_bytes = self.cwnd_bytes_max >> knobs.qa_gate
 
     def record(self) -> dict[str, int]:

@@ -194,11 +194,16 @@ class ProbedLengths(PlaneLengths):
                 known[number] = self._agreed(self._before_ns[number], longer_ns)
         all_known = self._is_exact and NEVER not in known
         back_ns = self._least_back(known) if all_known else 0
+        half_ns = self._margin_ns >> 1
+        all_longer = all_known and min(known) > half_ns
         for number, longer_ns in enumerate(known):
             if self._answer_ns[number] == NEVER:
                 continue
-            # A plane that is longer stays so down to half a margin: answers are later and less late by chance.
-            extra_ns = longer_ns if longer_ns > self._margin_ns >> (self.extra_ns[number] > 0) else 0
+            # A plane that is longer stays so down to half a margin: answers are later and less late by chance. All that
+            # are later, though nothing else is known of them, have slow links, on which a full packet takes longer.
+            extra_ns = (
+                longer_ns if longer_ns > (half_ns if self.extra_ns[number] or all_longer else self._margin_ns) else 0
+            )
             if extra_ns:
                 extra_ns += max(self._margin_ns, min(longer_ns, _SLOW_WIRES * self._wires_ns[number]))
                 extra_ns = self._beyond_margin(min(extra_ns, self._own_ns[number] - self._base_ns - back_ns))

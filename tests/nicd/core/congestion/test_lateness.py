@@ -30,7 +30,7 @@ def verdicts(late: Lateness, cwnd: int, count: int = 5) -> list[bool]:
 
 def test_a_window_that_fills_its_port_answers_the_fourth_late_packet_in_a_row() -> None:
     late = lateness()
-    late.measured(8 * MTU)
+    late.measured(8 * MTU, RTT)
     assert verdicts(late, 10 * MTU) == [False, False, False, True, True]
     late.cleared()
     assert verdicts(late, 10 * MTU, 1) == [False], "a short round trip begins the row anew"
@@ -39,16 +39,16 @@ def test_a_window_that_fills_its_port_answers_the_fourth_late_packet_in_a_row() 
 
 def test_it_answers_the_first_where_it_is_often_marked() -> None:
     late = lateness()
-    late.measured(8 * MTU)
+    late.measured(8 * MTU, RTT)
     for _ in range(5):
-        late.heard(marked=True)
+        late.queued(0, True, RTT)
     assert verdicts(late, 12 * MTU, 1) == [False], "a quarter of its round trips"
     late.cleared()
     for _ in range(5):
-        late.heard(marked=True)
+        late.queued(0, True, RTT)
     assert verdicts(late, 12 * MTU, 1) == [True]
     for _ in range(60):
-        late.heard(marked=False)
+        late.queued(0, False, RTT)
     late.cleared()
     assert verdicts(late, 12 * MTU, 1) == [False]
 
@@ -70,3 +70,29 @@ def test_a_steady_delay_at_a_small_window_is_the_paths_own() -> None:
 def test_a_queue_varies_and_a_large_window_may_fill_it() -> None:
     assert stays(lateness(), MTU, DELAY // 4)
     assert stays(lateness(), 3 * MTU, 100)
+
+
+def jitter(differ: int, times: int = 12, marked: bool = False, packets: int = 64) -> int:
+    """What is left of a delay of 100 us after round trips that differ by `differ` in turn, at a target of 10 us."""
+    late = Lateness(NicSettings(base_rtt_ns=BASE, late_jitter_times=times))
+    late.measured(packets * MTU, RTT)
+    for number in range(400):
+        late.queued(100_000 + number % 2 * differ, marked, 10_000)
+    return late.queued(100_000, marked, 10_000)
+
+
+def test_what_differs_from_packet_to_packet_comes_off_the_delay() -> None:
+    assert jitter(0) == jitter(1_400) == 100_000, "two targets are chance"
+    assert 70_000 < jitter(4_000) < 75_000
+    assert jitter(12_000) == 0
+    assert jitter(12_000, times=0) == 100_000
+    assert jitter(12_000, marked=True) == 100_000, "paths of a plane whose queues differ"
+    assert jitter(4_000, packets=6) == 100_000, "the time of forty packets is chance"
+
+
+def test_what_happens_to_a_minority_of_packets_is_no_jitter() -> None:
+    late = lateness()
+    late.measured(64 * MTU, RTT)
+    for number in range(400):
+        late.queued(60_000 if number % 5 == 0 else 20_000, False, 10_000)
+    assert late.queued(60_000, False, 10_000) == 60_000, "one path of five has a queue"

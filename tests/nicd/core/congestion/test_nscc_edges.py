@@ -28,6 +28,7 @@ EDGES = {
     "cwnd_spare_packets": (0, 1, 1024),
     "crowded_packets": (0, 1, 1024),
     "late_row": (1, 4, 1024),
+    "late_jitter_times": (0, 12, 1024),
     "cwnd_full_ppt": (1000, 1500, 100_000),
     "cwnd_bytes_min": (0, 1, MTU, 1 << 40),
     "late_delay_ns_max": (0, 1, 1 << 40),

@@ -296,3 +296,14 @@ def test_where_packets_are_marked_a_probe_waits_as_long_as_a_full_packet_takes(m
     assert bench.span(3 * BASE, samples=0)
     bench.answer(BASE // 2, BASE // 2, number=0)
     assert bench.answer(BASE) == longer_ns
+
+
+def test_slow_links_of_all_planes_make_all_probes_a_little_late() -> None:
+    """The wires of a quarter of the rate: half a margin to a probe, and four times that to a full packet."""
+    bench, late_ns = Bench(), BASE + 3 * MARGIN // 4
+    assert bench.span(BASE + 2 * MARGIN, near_ns=BASE + 2 * MARGIN)
+    assert bench.answer(late_ns, number=0) == 0, "nothing is known of the other plane"
+    assert bench.answer(late_ns) == late_ns - BASE + MARGIN, "a full packet takes longer than a probe"
+    other = Bench()
+    other.span(BASE + 2 * MARGIN, near_ns=BASE + 2 * MARGIN)
+    assert other.answer(BASE, number=0) == other.answer(late_ns) == 0, "one plane is near: the other has a queue"
