@@ -162,11 +162,11 @@ class LaunchedFabric(Counted):
 
     async def _start(self) -> None:
         self._launcher.attach()
-        await self.cluster.open(self._launcher, self.layout, self.time, self._realm, self.folder.path)
+        await self.cluster.open(self._launcher, self.layout, self.time, self._realm, self.folder)
         await self.daemons.start_all(self.broken)
         loop = asyncio.get_running_loop()
         watching = stalls.watch(self.daemons, self.time, self.journal)
-        works = (self.time.serve(), watching, log_bounds.keep(self.folder.path / "logs"))
+        works = (self.time.serve(), watching, log_bounds.keep(self.folder.logs))
         self._serving = [loop.create_task(work) for work in works]
         self.folder.transient = False
         self._state_file.write()

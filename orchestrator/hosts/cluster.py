@@ -10,7 +10,6 @@ import contextlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from mrcfabric.control_message import Realm
 from mrcfabric.errors import ConfigError, RefusedError
@@ -26,6 +25,7 @@ from orchestrator.hosts.remote_share import RemoteShare
 from orchestrator.hosts.share import HEARD_WALL_S, RELAY, LocalShare, RelayProcess, Share, open_descriptors
 from orchestrator.process.host_lease import LEASE_S
 from orchestrator.process.launcher import Child, Launcher, ProcessFailedError
+from orchestrator.process.run_folder import RunFolder
 
 HEARD_POLL_S = 0.005
 WATCH_S = 0.5
@@ -95,12 +95,12 @@ class Cluster:
         assert self._local is not None, "open first"
         return self._local if number == LEADER else self._remote[number]
 
-    async def open(self, launcher: Launcher, layout: Layout, time: Timekeeper, realm: Realm, folder: Path) -> None:
+    async def open(self, launcher: Launcher, layout: Layout, time: Timekeeper, realm: Realm, folder: RunFolder) -> None:
         """Make every host ready for daemons. Raises ConfigError, ProcessFailedError; call `close` even then."""
         own = [plan.name for plan in layout.processes if plan.site == LEADER]
         names = [*own, RELAY] if self.sites.several else own
         doorbells = dict(zip(names, time.doorbells, strict=True))
-        self._plans, self._copies = layout.processes, LogCopies(folder / "logs")
+        self._plans, self._copies = layout.processes, LogCopies(folder.logs)
         self._local = LocalShare(launcher, folder)
         self._local.descriptors = await open_descriptors(launcher, time.page, time.agent_doorbell, doorbells)
         if not self.sites.several:

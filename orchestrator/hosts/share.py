@@ -21,7 +21,7 @@ from orchestrator.hosts.clock import relay
 from orchestrator.hosts.placement.layout import SWITCHD_ENTRY, Layout, ProcessPlan
 from orchestrator.hosts.placement.site import LEADER
 from orchestrator.process.launcher import Child, Launcher
-from orchestrator.process.run_folder import is_full
+from orchestrator.process.run_folder import RunFolder, is_full
 from orchestrator.process.shared_processes import Member, SharedProcesses
 
 RELAY = "relay"
@@ -44,9 +44,12 @@ class Share(Protocol):
     """One host's part. It reports deaths to the code that made it, as a `Launcher` does."""
 
     number: int
-    folder: Path
-    """The run folder on that host."""
     descriptors: Descriptors
+
+    @property
+    def folder(self) -> Path:
+        """The run folder on that host."""
+        ...
 
     @property
     def full(self) -> bool:
@@ -208,11 +211,16 @@ class LocalShare:
     number = LEADER
     cores_line = CORES.line
 
-    def __init__(self, launcher: Launcher, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, launcher: Launcher, folder: RunFolder) -> None:
         self.descriptors = Descriptors(-1, -1, -1, {})
+        self._folder = folder
         self._launcher = launcher
         self._shared = SharedProcesses(launcher)
+
+    @property
+    def folder(self) -> Path:
+        """See `Share`."""
+        return self._folder.path
 
     @property
     def full(self) -> bool:

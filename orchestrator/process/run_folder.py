@@ -5,6 +5,7 @@ exactly while the lock is held, and the next claim removes what a killed agent l
 folder. Readers such as `mrcfabric status` use `read_state`.
 """
 
+import contextlib
 import fcntl
 import json
 import os
@@ -53,12 +54,13 @@ def default_path(name: str) -> Path:
 class RunFolder:
     """A claimed folder. `claim` makes it, `release` gives it back."""
 
-    def __init__(self, path: Path, lock_fd: int, secret: bytes, made: list[Path]) -> None:
-        self.path = path
+    def __init__(self, path: Path, lock_fd: int, folder_fd: int, secret: bytes, made: list[Path]) -> None:
         self.secret = secret
         self.transient = False
         """The fabric has not started: `release` removes the folder too, if the claim made it and nothing was logged."""
+        self._claimed = path
         self._lock_fd = lock_fd
+        self._folder_fd: int | None = folder_fd
         self._made = made
 
     @classmethod
@@ -94,7 +96,8 @@ class RunFolder:
         if not os.fstat(lock_fd).st_nlink:  # another start has failed meanwhile, and removed its folder
             os.close(lock_fd)
             return cls.claim(path, keep_logs=keep_logs)
-        folder = cls(path, lock_fd, secrets.token_bytes(SECRET_BYTES), made)
+        folder_fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        folder = cls(path, lock_fd, folder_fd, secrets.token_bytes(SECRET_BYTES), made)
         folder.transient = True
         try:
             folder._furnish(keep_logs)
@@ -110,10 +113,26 @@ class RunFolder:
     def _furnish(self, keep_logs: bool) -> None:
         os.ftruncate(self._lock_fd, 0)
         os.pwrite(self._lock_fd, f"{os.getpid()}\n".encode(), 0)
-        _sweep(self.path, logs=not keep_logs)
+        _sweep(self._inside, logs=not keep_logs)
         (self.path / _LOGS).mkdir(exist_ok=True)
         (self.path / _VERBS).mkdir(mode=0o700, exist_ok=True)
-        _write_private(self.path / _SECRET, self.secret.hex() + "\n")
+        self._write(_SECRET, self.secret.hex() + "\n")
+
+    @property
+    def path(self) -> Path:
+        """Where the folder is now: as it was named at first, or where somebody has moved it."""
+        if self._folder_fd is not None:
+            mine = os.fstat(self._folder_fd)
+            for path in (self._claimed, Path(os.readlink(self._inside))):
+                with contextlib.suppress(OSError):
+                    if os.path.samestat(os.stat(path), mine):
+                        return path
+        return self._claimed
+
+    @property
+    def _inside(self) -> Path:
+        """The folder itself, even if another one has its name now. For this process, until `release`."""
+        return Path(f"/proc/self/fd/{self._folder_fd}")
 
     @property
     def agent_socket(self) -> Path:
@@ -124,9 +143,14 @@ class RunFolder:
         return self.path / _LOGS / f"{process}.log"
 
     @property
+    def logs(self) -> Path:
+        """The folder of the logs, as this process can use it."""
+        return self._inside / _LOGS
+
+    @property
     def events(self) -> Path:
-        """The event log; the part before it is in `events.1.jsonl`."""
-        return self.path / _EVENTS
+        """The event log, as this process can use it; the part before it is in `events.1.jsonl`."""
+        return self._inside / _EVENTS
 
     def verbs_socket(self, nic: str) -> Path:
         """The socket at which applications reach a NIC."""
@@ -139,31 +163,47 @@ class RunFolder:
 
     def write_state(self, state: dict[str, Any]) -> None:
         """Replace state.json in one step, readable by the owner alone. Raises ConfigError when the disk is full."""
-        _write_private(self.path / _STATE, json.dumps(state, indent=1, sort_keys=True) + "\n")
+        self._write(_STATE, json.dumps(state, indent=1, sort_keys=True) + "\n")
 
     def write_targets(self, targets: list[dict[str, Any]]) -> None:
         """Replace the Prometheus file_sd list in one step. Raises as `write_state`."""
-        _write_private(self.path / _TARGETS, json.dumps(targets, indent=1) + "\n", mode=0o644)
+        self._write(_TARGETS, json.dumps(targets, indent=1) + "\n", mode=0o644)
 
     def write_read_token(self) -> str:
         """Write a new token that every reader must show. Only the owner can read the file. Raises as `write_state`."""
         token = secrets.token_urlsafe(SECRET_BYTES)
-        _write_private(self.path / _READ_TOKEN, token + "\n")
+        self._write(_READ_TOKEN, token + "\n")
         return token
 
     def remove_targets(self) -> None:
         """Tell Prometheus that there is nothing left to scrape here."""
-        (self.path / _TARGETS).unlink(missing_ok=True)
+        (self._inside / _TARGETS).unlink(missing_ok=True)
 
     def release(self) -> None:
         """Remove everything but logs, events and Prometheus's data, then free the folder for the next fabric.
 
         Nothing is left of a `transient` folder.
         """
-        _sweep(self.path, logs=False)
+        _sweep(self._inside, logs=False)
         if self.transient and self.path in self._made:
             self._remove()
+        self._claimed, folder_fd = self.path, self._folder_fd
+        self._folder_fd = None
+        if folder_fd is not None:
+            os.close(folder_fd)
         os.close(self._lock_fd)
+
+    def _write(self, name: str, text: str, mode: int = 0o600) -> None:
+        """Replace one of its files in one step."""
+        draft = self._inside / (name + ".new")
+        try:
+            fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+            with os.fdopen(fd, "w") as out:
+                out.write(text)
+            draft.replace(self._inside / name)
+        except OSError as error:
+            draft.unlink(missing_ok=True)
+            raise _unwritable(self.path, error) from error
 
     def _remove(self) -> None:
         """Remove the folder, and what was made above it, unless something was logged."""
@@ -311,15 +351,3 @@ def _sweep(path: Path, *, logs: bool) -> None:
         shutil.rmtree(path / _PROMETHEUS, ignore_errors=True)
         for log in (*(path / _LOGS).glob("*.log"), *path.glob("events*.jsonl")):
             log.unlink(missing_ok=True)
-
-
-def _write_private(path: Path, text: str, mode: int = 0o600) -> None:
-    draft = path.with_name(path.name + ".new")
-    try:
-        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-        with os.fdopen(fd, "w") as out:
-            out.write(text)
-        draft.replace(path)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise _unwritable(path.parent, error) from error

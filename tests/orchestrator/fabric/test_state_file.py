@@ -1,5 +1,6 @@
 """What state.json says of a fabric, and that a death is no reason to fail when it cannot be written."""
 
+import shutil
 from pathlib import Path
 
 from mrcfabric.control import Realm
@@ -37,9 +38,13 @@ def test_it_says_where_everything_is_and_survives_a_folder_that_is_gone(tmp_path
         }
         assert not journal.after(0)
         folder.path.rename(tmp_path / "elsewhere")
+        file.update(8)
+        moved = run_folder.read_state(tmp_path / "elsewhere")
+        assert moved is not None
+        assert moved["agent_socket"] == str(tmp_path / "elsewhere" / "agent.sock")
+        shutil.rmtree(tmp_path / "elsewhere")
         file.update(9)
         assert [note["kind"] for note in journal.after(0)] == ["unwritten"]
-        (tmp_path / "elsewhere").rename(folder.path)
     finally:
         time.close()
         folder.release()

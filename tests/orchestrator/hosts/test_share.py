@@ -14,6 +14,7 @@ from orchestrator.hosts.placement.layout import Layout, ProcessPlan
 from orchestrator.hosts.placement.site import Site, Sites
 from orchestrator.hosts.share import RELAY, Descriptors, LocalShare, RelayProcess, relay_table
 from orchestrator.process.launcher import Launcher
+from orchestrator.process.run_folder import RunFolder
 from tests.orchestrator.running import ROOT, SMALL
 from tests.support.shares import spawned
 from tests.support.wait import eventually
@@ -60,16 +61,19 @@ async def test_the_leaders_own_share_starts_and_signals_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    (tmp_path / "logs").mkdir()
+    folder = RunFolder.claim(tmp_path / "run")
     launcher = Launcher()
     launcher.start("fork server under test")
     launcher.attach()
     try:
-        share = LocalShare(launcher, tmp_path)
+        share = LocalShare(launcher, folder)
         plan = ProcessPlan("h000", "tests.orchestrator.entries:exit_with", ("h000",))
+        folder.path.rename(tmp_path / "moved")
         child = await spawned(share, plan, 3)
         assert await child.ended == 3
         assert child.how_it_ended() == "exit code 3: leaving with 3"
         assert not await share.signal(child, 9)
+        assert (tmp_path / "moved" / "logs" / "h000.log").exists()
     finally:
         await launcher.stop()
+        folder.release()

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -44,6 +45,37 @@ def test_release_leaves_nothing_but_logs(tmp_path: Path) -> None:
         "logs",
         "logs/h000.log",
     ]
+
+
+def test_a_folder_that_was_renamed_is_emptied_and_not_the_next_one_of_its_name(tmp_path: Path) -> None:
+    first = RunFolder.claim(tmp_path / "demo")
+    moved = first.path.rename(tmp_path / "moved")
+    second = RunFolder.claim(tmp_path / "demo")
+    assert (first.path, second.path) == (moved, tmp_path / "demo")
+    for folder in (second, first):
+        folder.write_state({"agent": str(folder.agent_socket)})
+        folder.write_targets([])
+        folder.agent_socket.touch()
+        folder.events.write_text("a line\n")
+    assert read_state(second.path) == {"agent": str(second.agent_socket)}
+    first.release()
+    assert first.path == moved
+    assert {path.name for path in moved.iterdir()} == {"lock", "logs", "events.jsonl"}
+    assert {path.name for path in second.path.iterdir()} == {
+        "lock", "logs", "verbs", "secret", "state.json", "targets.json", "agent.sock", "events.jsonl",
+    }  # fmt: skip
+    second.release()
+
+
+def test_a_folder_that_was_removed_is_written_nowhere(tmp_path: Path) -> None:
+    folder = RunFolder.claim(tmp_path / "demo")
+    shutil.rmtree(folder.path)
+    second = RunFolder.claim(tmp_path / "demo")
+    with pytest.raises(ConfigError, match="No such file"):
+        folder.write_state({})
+    folder.release()
+    assert (second.path / "secret").exists()
+    second.release()
 
 
 def test_nothing_is_left(tmp_path: Path) -> None:
