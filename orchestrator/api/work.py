@@ -21,10 +21,10 @@ from orchestrator.runs.program_results import ProgramResults
 
 POLL_S: Final = 0.05
 WAIT_WALL_S: Final = 600.0
-LEADS: Final = (2, 4, 8, 16)
+LEADS: Final = (0, 1, 4, 16)
 """How far ahead a program begins, try by try, as a multiple of the lead of a command sent now.
 
-Every NIC first makes its memory and QPs; on a busy machine fabric time may pass the start before all of them have."""
+Fabric time waits while NICs are told. It may pass the start before that, where this process is slow or far away."""
 
 
 class Work:
@@ -144,7 +144,7 @@ async def _made(
         kind=kind,
         number=number,
         ranks=tuple(map(fabric.topology.nic_index, nics)),
-        begin_ns=clock.soon_ns + (leads - 1) * (clock.soon_ns - clock.front_ns),
+        begin_ns=clock.next_ns + leads * (clock.soon_ns - clock.front_ns) + 1,
         seed=fabric.topology.seed if seed is None else seed,
         figures=dict(figures),
     )

@@ -19,18 +19,19 @@ from typing import Any, Final, Self
 
 import nicd.metrics
 import switchd.metrics
-from mrcfabric.control import NoAnswerError, Realm
-from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.control import Realm
+from mrcfabric.errors import RefusedError
 from mrcfabric.topology import Topology
 from mrcfabric.topology_file import with_system
 from mrcfabric.units import NEVER, Instant
-from nicd.programs.program import UNKNOWN, Program
+from nicd.programs.program import Program
 from orchestrator.fabric import arguments, readings, stalls
 from orchestrator.fabric.daemons import SCRAPE_WALL_S, Daemons
 from orchestrator.fabric.fault_injector import FaultInjector
 from orchestrator.fabric.journal import Journal
 from orchestrator.fabric.lifecycle import Lifecycle
 from orchestrator.fabric.polling import Glances, Poller
+from orchestrator.fabric.program_loading import ProgramLoading
 from orchestrator.fabric.readings import ClockReading, Death
 from orchestrator.fabric.state_file import StateFile
 from orchestrator.fabric.tallies import Counted, Tallies
@@ -111,6 +112,7 @@ class LaunchedFabric(Counted):
             self.injector = FaultInjector(
                 topology, table, self.host_map, self.daemons, self.lifecycle, self.time, self.journal
             )
+            self.programs = ProgramLoading(topology, self.daemons, self.lifecycle, self.time)
             self._state_file = StateFile(folder, self.daemons, self.epoch, self._launcher.pid, self.journal)
         except BaseException:
             self._launcher.abandon()
@@ -338,14 +340,7 @@ class LaunchedFabric(Counted):
         that refuses; fabric time must be running. With `at_ns`, returns when the daemons have the command; a refusal
         becomes a note in the journal. Raises ConfigError for a NIC that does not exist.
         """
-        nics = arguments.nics(self.topology, program)
-        if len(nics) < len(program.ranks):
-            raise ConfigError(f"program {program.name}", "has ranks on NICs that do not exist")
-        args = {"program": program.settings()}
-        if at_ns is None:
-            await asyncio.gather(*(self.command(nic, "run_program", args) for nic in nics))
-        else:
-            await self.schedule([Stamped(arguments.instant("at_ns", at_ns), nic, "run_program", args) for nic in nics])
+        await self.programs.load(program, at_ns)
 
     async def stop_work(self, program: Program) -> dict[str, str]:
         """Have all living NICs of a program end and forget it at one instant; returns NIC -> error where that failed.
@@ -353,15 +348,7 @@ class LaunchedFabric(Counted):
         A NIC that does not know it (it was started again) has nothing to end. Afterwards the program's name and number
         can be used again. Fabric time must be running.
         """
-        nics = arguments.nics(self.topology, program)
-        asked, at_ns = [nic for nic in nics if self.alive(nic)], self.soon_ns()
-        stops = (self.command(nic, "stop_program", {"name": program.name}, at_ns) for nic in asked)
-        answers = await asyncio.gather(*stops, return_exceptions=True)
-        for error in answers:
-            if isinstance(error, BaseException) and not isinstance(error, (RefusedError, NoAnswerError)):
-                raise error
-        failed = {nic: str(error) for nic, error in zip(asked, answers, strict=True) if isinstance(error, Exception)}
-        return {nic: why for nic, why in failed.items() if not why.startswith(UNKNOWN)}
+        return await self.programs.stop(program)
 
     # Breaking.
 

@@ -28,7 +28,7 @@ class ClockReading(NamedTuple):
     soon_ns: Instant
     """The earliest instant for which a command sent now is not late while time goes on."""
     next_ns: Instant
-    """The earliest instant for a fault: time waits until the daemons know of it."""
+    """The earliest instant for a fault or for work: time waits until the daemons know of it."""
     limit_ns: Instant | None
     """Where time stands still; None: there is no limit."""
     standing: bool
