@@ -35,8 +35,7 @@ def attached(name: str, file: str, overrides: Sequence[str], *, seed: str | None
         """Attach, take time in hand, and make the plan for what is found."""
         there = {"run_dir": Path(name)} if os.sep in name else {"name": name}
         async with AgentFabric.open(**there, owner=f"run-{os.getpid()}") as fabric:
-            now_ns = await fabric.limit((await fabric.clock()).soon_ns, fabric.owner)
-            assert now_ns is not None, "a limit was asked for"
+            now_ns = await fabric.limit_soon()
             known = await _known_programs(fabric)
             plan = load(
                 file,

@@ -8,6 +8,7 @@ import pytest
 
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import RefusedError
+from mrcfabric.units import NS_PER_S
 from orchestrator.api.fabric import AttachedFabric
 from orchestrator.api.watch import Watch
 from orchestrator.api.work import Work
@@ -102,8 +103,32 @@ async def test_what_is_refused_for_another_reason_is_asked_for_once(
 async def test_time_is_held_where_no_node_ends_its_step_beyond(fabric: Fabric) -> None:
     before = await fabric.clock()
     async with fabric.held() as at_ns:
-        assert at_ns >= before.soon_ns > before.front_ns
+        assert at_ns >= before.next_ns > before.front_ns
         await eventually(lambda: fabric.time.page.fabric_front() <= at_ns, DEADLINE_S)
+
+
+@pytest.mark.integration
+async def test_time_is_held_at_once_on_a_fabric_that_was_fast_while_idle(
+    fabric: Fabric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fabric.time, "lead_ns", lambda: 1000 * NS_PER_S)
+    async with fabric.held() as at_ns:
+        assert at_ns < NS_PER_S
+
+
+@pytest.mark.integration
+async def test_a_hold_that_time_has_passed_is_put_further_ahead(
+    fabric: Fabric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit, asked = fabric.limit, []
+
+    async def late(at_ns: int | None, owner: str = "") -> int | None:
+        asked.append(at_ns)
+        return await limit(0 if len(asked) == 1 else at_ns, owner)
+
+    monkeypatch.setattr(fabric, "limit", late)
+    async with fabric.held() as at_ns:
+        assert asked[1:] == [at_ns]
 
 
 @pytest.mark.integration
