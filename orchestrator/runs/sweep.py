@@ -6,6 +6,7 @@ them. What one run is and how it is judged is the business of `course` and `orch
 
 import asyncio
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -48,8 +49,31 @@ class Point:
 
 
 def seeds_of(text: str) -> list[str]:
-    """The seeds of `1-5,9,paper`: numbers of a range, or words as they stand. Raises ConfigError."""
-    found: dict[str, None] = {}
+    """The seeds of `1-5,9,paper`, each once: numbers of a range, or words as they stand. Raises ConfigError."""
+    return list(dict.fromkeys(_seeds(text)))
+
+
+def varied(settings: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """`key=a,b,c` as the key and its values, each once; commas inside brackets do not part them. Raises ConfigError."""
+    found = [(key, list(dict.fromkeys(values))) for key, values in map(_values, settings)]
+    for key, times in Counter(key for key, _ in found).items():
+        if times > 1:
+            raise ConfigError(f"--set {key}", f"is given {times} times", "all its values in one, as --set KEY=A,B,C")
+    return found
+
+
+def repeated(seeds: str, settings: Sequence[str]) -> list[str]:
+    """A line for each option that names something more than once, which runs once all the same. Raises ConfigError."""
+    lines = []
+    given = {"--seeds": list(_seeds(seeds)), **{f"--set {key}": values for key, values in map(_values, settings)}}
+    for option, words in given.items():
+        again = [word for word, times in Counter(words).items() if times > 1]
+        if again:
+            lines.append(f"{option}: {', '.join(again)} given more than once, and run once")
+    return lines
+
+
+def _seeds(text: str) -> Iterator[str]:
     for word in text.split(","):
         span = _RANGE.fullmatch(word.strip())
         if span is not None:
@@ -58,24 +82,19 @@ def seeds_of(text: str) -> list[str]:
                 raise ConfigError("--seeds", f"{word} is no range of seeds", "as 1-5")
             if (count := last - first + 1) > RUNS_MAX:
                 raise ConfigError("--seeds", f"{word} are {count:,} seeds", f"at most {RUNS_MAX:,}")
-            found.update(dict.fromkeys(str(number) for number in range(first, last + 1)))
+            yield from map(str, range(first, last + 1))
         elif word.strip():
-            found[word.strip()] = None
+            yield word.strip()
         else:
             raise ConfigError("--seeds", f"{text!r} has an empty place", "as 1-5 or 1,2,paper")
-    return list(found)
 
 
-def varied(settings: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """`key=a,b,c` as the key and its values; commas inside brackets do not part them. Raises ConfigError."""
-    found = []
-    for setting in settings:
-        key, equals, text = setting.partition("=")
-        values = [value.strip() for value in re.split(r",(?![^\[{(]*[\]})])", text)]
-        if not equals or not key or not all(values):
-            raise ConfigError(f"--set {setting}", "is no key with values", "--set fabric.planes=2,4,8")
-        found.append((key, values))
-    return found
+def _values(setting: str) -> tuple[str, list[str]]:
+    key, equals, text = setting.partition("=")
+    values = [value.strip() for value in re.split(r",(?![^\[{(]*[\]})])", text)]
+    if not equals or not key or not all(values):
+        raise ConfigError(f"--set {setting}", "is no key with values", "--set fabric.planes=2,4,8")
+    return key, values
 
 
 def points(seeds: Sequence[str], settings: Sequence[tuple[str, list[str]]]) -> list[Point]:

@@ -36,8 +36,10 @@ def sweep(
 
     Exit codes, of the gravest run: 0 all held, 1 some did not, 2 bad input, 4 one could not run.
     """
-    from orchestrator.runs.sweep import seeds_of
+    from orchestrator.runs.sweep import repeated, seeds_of
 
+    for line in repeated(seeds, settings or []):
+        typer.echo(f"mrcfabric: {line}", err=True)
     raise typer.Exit(swept(file, seeds_of(seeds), settings or [], jobs, dask, as_json=as_json))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from mrcfabric.errors import ConfigError
 from orchestrator.process.job_pool import job_pool
-from orchestrator.runs.sweep import Point, points, seeds_of, sweep, varied
+from orchestrator.runs.sweep import Point, points, repeated, seeds_of, sweep, varied
 from tests.support.scenarios import SMALL
 
 EXPECT = "expect:\n  - {measure: goodput, at_least: 0.1}\n  - {measure: data_packets, at_most: 300}\n"
@@ -35,6 +35,17 @@ def test_values_are_parted_by_commas_outside_of_brackets() -> None:
     for bad in ("a", "a=", "a=1,,2", "=1"):
         with pytest.raises(ConfigError):
             varied([bad])
+
+
+def test_what_is_given_twice_runs_once_and_is_told() -> None:
+    assert varied(["a=1,1,2"]) == [("a", ["1", "2"])]
+    assert repeated("1-3", ["a=1,2", "b=1"]) == []
+    assert repeated("1-3,2,x,x", ["a=1,2", "b=1,1"]) == [
+        "--seeds: 2, x given more than once, and run once",
+        "--set b: 1 given more than once, and run once",
+    ]
+    with pytest.raises(ConfigError, match="--set a: is given 2 times"):
+        varied(["a=1,2", "b=1", "a=3"])
 
 
 def test_every_value_meets_every_other_and_every_seed() -> None:

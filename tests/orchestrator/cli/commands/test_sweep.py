@@ -26,6 +26,17 @@ def test_a_table_of_ranges_and_the_gravest_exit_code(tmp_path: Path) -> None:
     assert "4 of 4: " in done.output
 
 
+def test_a_value_that_is_given_twice_runs_once(tmp_path: Path) -> None:
+    size = "workload.pair.message_bytes=64KiB,64KiB"
+    done = invoke(scenario(tmp_path), "--seeds", "1,1", "--set", size, "--json")
+    assert done.exit_code == 0
+    assert [len(point["runs"]) for point in json.loads(done.stdout)["points"]] == [1]
+    assert done.stderr.splitlines()[:2] == [
+        "mrcfabric: --seeds: 1 given more than once, and run once",
+        "mrcfabric: --set workload.pair.message_bytes: 64KiB given more than once, and run once",
+    ]
+
+
 def test_a_repeated_run_is_a_sweep_over_seeds_made_of_its_own(tmp_path: Path) -> None:
     words = ["run", scenario(tmp_path), "--backend", "sim", "--repeat", "3", "--jobs", "1", "--json"]
     done = CliRunner().invoke(build_app(), words)
