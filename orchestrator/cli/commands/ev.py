@@ -16,12 +16,16 @@ from orchestrator.client.agent_client import AgentClient
 
 if TYPE_CHECKING:
     from mrcfabric.topology import Topology
+    from nicd.core.mrc.deny_list import Entry
 
 QpnArgument: TypeAlias = Annotated[int, typer.Argument(metavar="QPN", help="One of the NIC's QPs.")]
 EvArgument: TypeAlias = Annotated[str, typer.Argument(metavar="EV", help="As `ev list` prints it, or any integer.")]
 PathOption: TypeAlias = Annotated[int | None, typer.Option("--path", help="One path (T1) of the plane only.")]
 PeerOption: TypeAlias = Annotated[str | None, typer.Option("--peer", metavar="NIC", help="Towards one NIC only.")]
+CutOffOption: TypeAlias = Annotated[bool, typer.Option("--cut-off", help="Even if this leaves no path to a NIC.")]
 
+PEERS_NAMED = 4
+_CUT_OFF = "--cut-off denies it all the same"
 PROBE_POLL_S = 0.1
 PROBE_WALL_S = 60.0
 
@@ -126,9 +130,22 @@ def render_evs(nic: str, rows: list[dict[str, Any]], filtered: bool = False) -> 
 
 @ev_app.command()
 def deny(
-    nic: NicArgument, qpn: QpnArgument, ev: EvArgument, name: NameOption = None, run_dir: RunDirOption = None
+    nic: NicArgument,
+    qpn: QpnArgument,
+    ev: EvArgument,
+    cut_off: CutOffOption = False,
+    name: NameOption = None,
+    run_dir: RunDirOption = None,
 ) -> None:
     """Bar an EV, as a controller does: it is not used and not probed until allowed again."""
+    from mrcfabric.errors import RefusedError
+
+    number = ev_number(ev)
+    if not cut_off:
+        rows = agent_beside(nic, name, run_dir).call(nic, "ev_table", {"qpn": qpn})
+        others = [row for row in rows if row["ev"] != number]
+        if len(others) < len(rows) and all(row["state"] == "DENIED" for row in others):
+            raise RefusedError(f"QP {qpn} of {nic} has no other EV that is not denied, and would fail; {_CUT_OFF}")
     _bar("deny_ev", nic, qpn, ev, name, run_dir)
 
 
@@ -153,10 +170,14 @@ def deny_path(
     plane: PlaneArgument,
     path: PathOption = None,
     peer: PeerOption = None,
+    cut_off: CutOffOption = False,
     name: NameOption = None,
     run_dir: RunDirOption = None,
 ) -> None:
     """Bar a path, or a whole plane, for all QPs of a NIC, those to come and their acknowledgements included."""
+    client = agent_beside(nic, name, run_dir)
+    if not cut_off:
+        _keep_a_path(client, nic, (plane, path, None if peer is None else _peer_of(client, nic, peer)))
     _bar_path("deny_paths", nic, plane, path, peer, name, run_dir)
 
 
@@ -171,6 +192,23 @@ def allow_path(
 ) -> None:
     """Lift the bar on a path; without --path and --peer, all bars of the plane."""
     _bar_path("allow_paths", nic, plane, path, peer, name, run_dir)
+
+
+def _keep_a_path(client: AgentClient, nic: str, entry: "Entry") -> None:
+    """Raises RefusedError when this entry on the NIC's deny list takes the last path to a peer away."""
+    from mrcfabric.errors import RefusedError
+    from orchestrator.planning.cut_off import cut_off
+
+    topology = _topology(client)
+    listed = [(row["plane"], row["path"], row["peer_index"]) for row in client.call(nic, "denied_paths")]
+    number = topology.nic_index(nic)
+    before = cut_off(topology, number, listed)
+    peers = [peer for peer in cut_off(topology, number, [*listed, entry]) if peer not in before]
+    if peers:
+        named = ", ".join(peers[:PEERS_NAMED]) + (
+            f" and {len(peers) - PEERS_NAMED} more" if peers[PEERS_NAMED:] else ""
+        )
+        raise RefusedError(f"{nic} would have no path left to {named}, and its QPs to them would fail; {_CUT_OFF}")
 
 
 def _bar_path(

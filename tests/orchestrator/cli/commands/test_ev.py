@@ -47,6 +47,29 @@ async def test_paths_are_denied_and_allowed_for_all_qps(served: Fabric) -> None:
     assert len((await command(served, "ev", "events", "h000", "--json")).splitlines()) == 5
 
 
+async def test_the_last_path_is_denied_only_for_who_says_so(served: Fabric) -> None:
+    folder = served.folder.path
+    at = ("--run-dir", str(folder))
+    await command(served, "ev", "deny-path", "h000", "0")
+    told = await asyncio.to_thread(fails, folder, "ev", "deny-path", "h000", "1", *at, code=1)
+    assert "h000 would have no path left to h001, and its QPs to them would fail; --cut-off" in told
+    assert await command(served, "ev", "denied", "h000") == "plane 0  path all  peer all\n"
+    assert "2 entries" in await command(served, "ev", "deny-path", "h000", "1", "--cut-off")
+    assert "3 entries" in await command(served, "ev", "deny-path", "h000", "1", "--path", "0"), "nothing more is lost"
+
+
+async def test_the_last_ev_of_a_qp_is_denied_only_for_who_says_so(served: Fabric) -> None:
+    await connect(served)
+    folder = served.folder.path
+    rows = json.loads(await command(served, "ev", "list", "h000", "--qpn", "5", "--json"))
+    for row in rows[1:]:
+        await served.command("h000", "deny_ev", {"qpn": 5, "ev": row["ev"]})
+    last = ("ev", "deny", "h000", "5", f"0x{rows[0]['ev']:08x}")
+    told = await asyncio.to_thread(fails, folder, *last, "--run-dir", str(folder), code=1)
+    assert "QP 5 of h000 has no other EV that is not denied, and would fail; --cut-off" in told
+    assert "deny: h000 QP 5" in await command(served, *last, "--cut-off")
+
+
 async def test_evs_are_probed(served: Fabric) -> None:
     await connect(served)
     answer = json.loads(await command(served, "ev", "probe", "h000", "5", "--json"))
