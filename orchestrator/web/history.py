@@ -31,7 +31,8 @@ class History:
         """Enter a look; calls must not go back in time."""
         if len(self._fine) == FINE_ROWS:
             oldest = self._fine[0]
-            if not self._coarse or oldest["wall_s"] - self._coarse[-1]["wall_s"] >= COARSE_WALL_S:
+            # Not only later: the wall clock may have been set back.
+            if not self._coarse or abs(oldest["wall_s"] - self._coarse[-1]["wall_s"]) >= COARSE_WALL_S:
                 self._coarse.append(oldest)
         self._fine.append(_row(seen))
         self._enter_faults(seen)

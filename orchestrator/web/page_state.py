@@ -117,6 +117,7 @@ class PageState:
 
 def _same(told: Snapshot | None, seen: Snapshot) -> bool:
     """Whether a viewer that has the one snapshot does not need the other yet."""
-    if told is None or seen.running or seen.wall_s - told.wall_s >= QUIET_WALL_S:
+    # Not only later: the wall clock may have been set back.
+    if told is None or seen.running or abs(seen.wall_s - told.wall_s) >= QUIET_WALL_S:
         return False
     return replace(told, number=0, wall_s=0, span_ns=0) == replace(seen, number=0, wall_s=0, span_ns=0)

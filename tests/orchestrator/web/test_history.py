@@ -44,6 +44,16 @@ def test_the_last_looks_are_whole_and_older_ones_thinned_and_both_bounded() -> N
     assert steps == {COARSE_WALL_S}
 
 
+def test_old_looks_are_kept_also_when_the_wall_clock_was_set_back() -> None:
+    history = History()
+    back = FINE_ROWS // 2
+    for number in range(2 * FINE_ROWS):
+        seen = at(number)
+        history.enter(seen if number < back else replace(seen, wall_s=seen.wall_s - 3600))
+    coarse = history.record()["rows"][:-FINE_ROWS]
+    assert [row["number"] for row in coarse] == list(range(0, FINE_ROWS, int(COARSE_WALL_S / LOOK_WALL_S)))
+
+
 def test_a_fault_stays_with_the_instant_by_which_it_was_gone() -> None:
     history = History()
     history.enter(at(1, fault("f1"), fault("f2", end_ns=2500)))

@@ -52,6 +52,9 @@ def test_a_fabric_that_sleeps_is_told_of_now_and_then() -> None:
     assert bell.rung == 2
     page_state.enter_snapshot(replace(seen, number=4, wall_s=seen.wall_s + QUIET_WALL_S, valid=False))
     assert bell.rung == 3
+    for number in (5, 6):  # the wall clock has been set back
+        page_state.enter_snapshot(replace(seen, number=number, wall_s=seen.wall_s - 3600, valid=False))
+    assert bell.rung == 4
 
 
 def test_the_first_snapshot_after_trouble_is_news_whatever_it_says() -> None:
