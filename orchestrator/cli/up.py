@@ -32,7 +32,7 @@ from orchestrator.hosts.cluster import Cluster
 from orchestrator.hosts.placement.layout import Pack
 from orchestrator.hosts.placement.site import LOOPBACK
 from orchestrator.planning.abilities import has_evs
-from orchestrator.process.launcher import ProcessFailedError
+from orchestrator.process.launcher import ProcessFailedError, no_process
 from orchestrator.process.run_folder import ENDED
 from orchestrator.prometheus.rule import Pace
 
@@ -106,7 +106,10 @@ def run_detached(options: UpOptions, say: Callable[[str], None]) -> int:
     read_end, write_end = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
-    first = os.fork()
+    try:
+        first = os.fork()
+    except OSError as error:
+        raise no_process("agent", error) from error
     if first == 0:
         os.close(read_end)
         _leave_behind(options, write_end)
@@ -128,7 +131,12 @@ def run_detached(options: UpOptions, say: Callable[[str], None]) -> int:
 def _leave_behind(options: UpOptions, report: int) -> NoReturn:
     """In a child: become a daemon of its own session, report once, run. Never returns."""
     os.setsid()
-    if os.fork():
+    try:
+        second = os.fork()
+    except OSError as error:
+        os.write(report, json.dumps({"failed": str(no_process("agent", error))}).encode())
+        os._exit(EXIT_BROKEN)
+    if second:
         os._exit(0)
     nowhere = os.open(os.devnull, os.O_RDWR)
     for target in (0, 1, 2):

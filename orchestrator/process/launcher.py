@@ -103,7 +103,8 @@ class Launcher:
     def start(self, title: str, preload: Sequence[str] = (), log: Path | None = None) -> None:
         """Start the fork server as a new interpreter in a session of its own, so that Ctrl-C reaches the agent alone.
 
-        `preload` names modules to import before the first fork; `log` receives its output.
+        `preload` names modules to import before the first fork; `log` receives its output. Raises ProcessFailedError
+        when the system allows no further process.
 
         Call it on the main thread: the kernel kills the fork server when the thread that started it ends.
         """
@@ -134,6 +135,9 @@ class Launcher:
                 stderr=output,
                 start_new_session=True,
             )
+        except OSError as error:
+            mine.close()
+            raise no_process("fork server", error) from error
         finally:
             theirs.close()
             if output is not None:
@@ -355,6 +359,13 @@ def _allow_descriptors() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def no_process(what: str, error: OSError) -> ProcessFailedError:
+    """What to raise for a process that the system does not let us start."""
+    cure = remedy(error.errno)
+    why = f"{what}: {type(error).__name__}: {error}"
+    return ProcessFailedError(f"{why}; {cure}" if cure else why)
 
 
 def where_logged(log: Path | None) -> str:

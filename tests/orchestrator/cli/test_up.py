@@ -1,5 +1,6 @@
 """A fabric with its agent: second starts, kills, signals, ports in use."""
 
+import errno
 import json
 import os
 import re
@@ -13,11 +14,13 @@ from pathlib import Path
 import pytest
 
 from mrcfabric.errors import ConfigError
-from orchestrator.cli.up import _say_if_one_can, metrics_at
+from orchestrator.cli.up import UpOptions, _say_if_one_can, metrics_at, run_detached
 from orchestrator.process import ports, run_folder
+from orchestrator.process.launcher import ProcessFailedError
 from tests.orchestrator.running import (
     DEADLINE_S,
     MRCFABRIC,
+    SMALL,
     SMALL_FLAGS,
     ask,
     is_gone,
@@ -35,6 +38,15 @@ pytestmark = pytest.mark.integration
 @pytest.fixture
 def pack() -> str:
     return "none"
+
+
+def test_an_agent_that_may_not_start_is_told_with_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused() -> int:
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr(os, "fork", refused)
+    with pytest.raises(ProcessFailedError, match=r"^agent: BlockingIOError: .*; raise the limit of processes"):
+        run_detached(UpOptions(SMALL, Path("nowhere")), print)
 
 
 def test_a_note_that_no_log_has_room_for_stops_nobody() -> None:

@@ -1,6 +1,7 @@
 """The fork server and its client: births, deaths, descriptors, and that nothing outlives anybody."""
 
 import asyncio
+import errno
 import os
 import select
 import signal
@@ -38,6 +39,16 @@ async def launcher(tmp_path: Path) -> AsyncIterator[Launcher]:
 async def read_when_ready(fd: int) -> bytes:
     await eventually(lambda: select.select([fd], [], [], 0)[0], DEADLINE_S)
     return os.read(fd, 65536)
+
+
+def test_a_fork_server_that_may_not_start_is_told_with_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subprocess, "Popen", refused)
+    with pytest.raises(ProcessFailedError, match=r"^fork server: BlockingIOError: .*; raise the limit of processes"):
+        Launcher().start("forkserver under test")
+
+
+def refused(*_arguments: object, **_more: object) -> None:
+    raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
 
 async def test_a_child_gets_arguments_and_descriptors(launcher: Launcher) -> None:
