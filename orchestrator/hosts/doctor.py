@@ -31,6 +31,8 @@ from orchestrator.process.remedies import remedy
 PYTHON: Final = (3, 11)
 SPARE_DESCRIPTORS: Final = 256
 """Descriptors the agent needs for its endpoints, logs and captures."""
+SPARE_PROCESSES: Final = 12
+"""The agent with its threads, the fork server, and a command beside them."""
 SHM_BYTES: Final = 64 << 20
 _SOL_UDP, _UDP_SEGMENT, _UDP_GRO = 17, 103, 104
 _UP: Final = 1
@@ -63,6 +65,7 @@ def examine(topology: Topology, pack: Pack = "none") -> Iterator[Check]:
     yield _python()
     yield _cores()
     yield descriptors(topology, pack, sites)
+    yield process_limit(topology, pack, sites)
     yield memory(topology, sites)
     yield loopback(topology)
     yield free_ports(topology, sites)
@@ -74,7 +77,12 @@ def examine(topology: Topology, pack: Pack = "none") -> Iterator[Check]:
 
 def require(topology: Topology, pack: Pack, sites: Sites) -> None:
     """Raises ConfigError with cause and remedy when this host, the leader's, cannot carry its part of a fabric."""
-    for check in (descriptors(topology, pack, sites), memory(topology, sites), loopback(topology)):
+    for check in (
+        descriptors(topology, pack, sites),
+        process_limit(topology, pack, sites),
+        memory(topology, sites),
+        loopback(topology),
+    ):
         if not check.holds:
             raise ConfigError(check.name, check.found, check.remedy)
 
@@ -107,6 +115,35 @@ def descriptors(topology: Topology, pack: Pack, sites: Sites) -> Check:
         f"{needed:,} are needed for {topology.nodes} daemons, {have} allowed",
         f"raise the limit: `ulimit -Hn {needed}` as root, or LimitNOFILE={needed} of the unit",
     )
+
+
+def process_limit(topology: Topology, pack: Pack, sites: Sites) -> Check:
+    """Processes that this user may have. The system counts threads, too, and does not limit root."""
+    plans = processes_of(topology, pack, sites, cores_for(pack, sites))
+    needed = sum(plan.site == LEADER for plan in plans) + SPARE_PROCESSES
+    soft = resource.getrlimit(resource.RLIMIT_NPROC)[0]
+    free = resource.RLIM_INFINITY if os.geteuid() == 0 or soft == resource.RLIM_INFINITY else soft - _threads_of_mine()
+    have = "any number" if free == resource.RLIM_INFINITY else f"{max(0, free):,} of {soft:,} left"
+    return Check(
+        "processes",
+        free == resource.RLIM_INFINITY or free >= needed,
+        f"{needed:,} are needed for {topology.nodes} daemons, {have}",
+        "raise the limit: `ulimit -u` as root, LimitNPROC of the unit, or --pack cores, which takes fewer",
+    )
+
+
+def _threads_of_mine() -> int:
+    """How many threads the processes of this user have."""
+    found = 0
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            lines = (folder / "status").read_text().splitlines()
+            fields = dict(line.split(":", 1) for line in lines if line.startswith(("Uid:", "Threads:")))
+            if int(fields["Uid"].split()[0]) == os.getuid():
+                found += int(fields["Threads"])
+        except (OSError, ValueError, KeyError, IndexError):  # it has ended meanwhile
+            continue
+    return found
 
 
 def memory(topology: Topology, sites: Sites) -> Check:

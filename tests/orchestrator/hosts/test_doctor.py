@@ -47,6 +47,22 @@ async def test_too_few_open_files_are_one_line_everywhere(
     assert named("open files").holds
 
 
+def test_too_few_processes_are_named_for_who_is_not_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = doctor._threads_of_mine()
+    assert mine >= 1
+    limits = (mine + 15, resource.RLIM_INFINITY)
+    monkeypatch.setattr(doctor, "_threads_of_mine", lambda: mine)
+    monkeypatch.setattr(doctor.resource, "getrlimit", lambda _what: limits)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert "22 are needed for 10 daemons, any number" in named("processes").found
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert f"22 are needed for 10 daemons, 15 of {mine + 15:,} left" in named("processes").found
+    with pytest.raises(ConfigError, match=r"processes: .*ulimit -u"):
+        doctor.require(SMALL, "none", Sites())
+    limits = (mine + 22, resource.RLIM_INFINITY)
+    assert named("processes").holds
+
+
 def test_what_is_needed_grows_with_the_fabric(monkeypatch: pytest.MonkeyPatch) -> None:
     large = replace(SMALL, t0_per_plane=100, nics_per_t0=2)
     monkeypatch.setattr(doctor, "_available_bytes", lambda: 1 << 30)
