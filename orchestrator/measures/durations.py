@@ -13,6 +13,10 @@ from orchestrator.measures.recording import Injected, RankResult, Recording, Ste
 from orchestrator.measures.spans import Interval, baseline, recorded_ns, work
 
 AVERAGED_RTTS = 2
+RECOVERED_SHARE = 0.95
+"""Goodput is back at this share of its mean before the first fault,"""
+RECOVERED_SHARE_LEAST = 0.9
+"""or at what it fell to by itself before that, down to this share."""
 """Recovery averages goodput over this many base RTTs, or over a step of the work if that is longer."""
 LOSS_CAUSES = ("gap", "timeout")
 """For a retransmission with one of these causes nothing of the packet had arrived."""
@@ -80,7 +84,8 @@ def latency(question: Question) -> list[Figure]:
 def recovery_rtts(question: Question, leaves: float = 1.0) -> list[Figure]:
     """From a fault, or from its end, until goodput is back at its level before the first fault and stays there.
 
-    `leaves`: this share of that level is enough.
+    Steps of a job differ, and a window of one step shows that: as low as it was in a window before the first fault,
+    goodput is back. `leaves`: this share of that level is enough.
 
     One figure per fault and name. It has no value if goodput was not back before the work ended or the next fault
     began. A fault that left less than one averaging window gets no figure.
@@ -90,7 +95,8 @@ def recovery_rtts(question: Question, leaves: float = 1.0) -> list[Figure]:
     averaged = question.averaged_ns or max(AVERAGED_RTTS * recording.rtt_ns, step_ns(recording))
     window_ns = -(-averaged // bins.bin_ns) * bins.bin_ns
     end = work(recording).end_ns
-    before = goodput(Question(recording, question.of, (baseline(recording),)))
+    healthy = baseline(recording)
+    before = goodput(Question(recording, question.of, (healthy,)))
     wanted = {figure.of: figure.value for figure in before if figure.value is not None}
     found = []
     for one in question.faults:
@@ -100,8 +106,11 @@ def recovery_rtts(question: Question, leaves: float = 1.0) -> list[Figure]:
         if until - start < window_ns:
             continue
         for name in matching(question.of, recording.topology.nic_names()):
-            level = wanted.get(name)
-            took = None if level is None else bins.recovery_ns(start, until, leaves * level, window_ns, name or None)
+            took, mean_bps = None, wanted.get(name)
+            if mean_bps is not None:
+                lowest_bps = bins.lowest_bps(healthy.start_ns, healthy.end_ns, window_ns, name or None)
+                level_bps = max(RECOVERED_SHARE_LEAST * mean_bps, min(RECOVERED_SHARE * mean_bps, lowest_bps))
+                took = bins.recovery_ns(start, until, leaves * level_bps, window_ns, name or None)
             rtts = None if took is None else took / recording.rtt_ns
             found.append(Figure(rtts, _label(one, name), start, until if took is None else start + took))
     return found

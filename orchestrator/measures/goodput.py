@@ -12,10 +12,8 @@ from mrcfabric.topology import Topology
 from mrcfabric.units import NS_PER_S, Instant
 from nicd.compose import nic_settings
 
-RECOVERED_SHARE = 0.95
-"""Goodput is back when it reaches this share of the expected level."""
 RECOVERED_BINS = 2
-"""It must stay there for this many averaging windows in a row."""
+"""Goodput is back when it stays at its level for this many averaging windows in a row."""
 
 
 @dataclass(slots=True)
@@ -84,23 +82,18 @@ class Goodput:
         self,
         fault_ns: Instant,
         until_ns: Instant,
-        wanted_bps: float,
+        level_bps: float,
         window_ns: Instant,
         nic: str | None = None,
     ) -> Instant | None:
         """From the fault to the start of the first window that is good and followed by good ones.
 
-        A window is good at `RECOVERED_SHARE` of `wanted_bps`. 0 when goodput never fell below; None when it was not
-        back before `until_ns`.
+        A window is good at `level_bps`. 0 when goodput never fell below; None when it was not back before `until_ns`.
         """
         bins = max(1, window_ns // self.bin_ns)
-        step = bins * self.bin_ns
-        level = RECOVERED_SHARE * wanted_bps
         start = fault_ns - fault_ns % self.bin_ns
-        starts = range(start, until_ns - step + 1, self.bin_ns)
-        # A window may hold thousands of bins: what was placed up to each of them is added up once.
-        placed = [0, *accumulate(self._placed(at, nic) for at in range(start, until_ns, self.bin_ns))]
-        good = [(placed[place + bins] - placed[place]) * 8 * NS_PER_S / step >= level for place in range(len(starts))]
+        starts = range(start, until_ns - bins * self.bin_ns + 1, self.bin_ns)
+        good = [bps >= level_bps for bps in self._windows(start, until_ns, bins, nic)]
         if all(good):
             return 0 if good else None
         need, row = RECOVERED_BINS * bins, 0
@@ -109,6 +102,19 @@ class Goodput:
             if row == need:
                 return max(0, starts[place - need + 1] - fault_ns)
         return None
+
+    def lowest_bps(self, start_ns: Instant, end_ns: Instant, window_ns: Instant, nic: str | None = None) -> float:
+        """The lowest mean of any window between two instants; 0.0 where no window fits."""
+        first = -(-start_ns // self.bin_ns) * self.bin_ns
+        return min(self._windows(first, end_ns, max(1, window_ns // self.bin_ns), nic), default=0.0)
+
+    def _windows(self, start_ns: Instant, end_ns: Instant, bins: int, nic: str | None) -> list[float]:
+        """Means of the windows of so many bins that begin with each bin from `start_ns` on and end by `end_ns`."""
+        # A window may hold thousands of bins: what was placed up to each of them is added up once.
+        placed = [0, *accumulate(self._placed(at, nic) for at in range(start_ns, end_ns, self.bin_ns))]
+        count = (end_ns - start_ns) // self.bin_ns - bins + 1
+        scale = 8 * NS_PER_S / (bins * self.bin_ns)
+        return [(placed[place + bins] - placed[place]) * scale for place in range(max(0, count))]
 
     def _placed(self, at_ns: Instant, nic: str | None) -> int:
         """Bytes of one bin: of the fabric, or into one NIC."""

@@ -111,8 +111,9 @@ MEASURES: Mapping[str, Measure] = {
     ),
     "recovery_rtts": Measure(
         Unit.RTT,
-        "From a fault (`after` one: from its end) until goodput is 95 % of what it was before the first fault, and "
-        "stays so; averaged over `bin`, else over a step of the work, but at least two base RTTs.",
+        "From a fault (`after` one: from its end) until goodput is 95 % of what it was before the first fault, or "
+        "what it fell to by itself then (90 % at least), and stays so; averaged over `bin`, else over a step of the "
+        "work, but at least two base RTTs.",
         durations.recovery_rtts,
         _NIC,
         of_faults=True,

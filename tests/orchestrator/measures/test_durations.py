@@ -1,10 +1,12 @@
 """Steps, stalls, messages, and the recovery from faults."""
 
+from dataclasses import replace
+
 import pytest
 
 from orchestrator.measures import durations
 from orchestrator.measures.measure import Question
-from orchestrator.measures.spans import Interval, named, work
+from orchestrator.measures.spans import Interval, baseline, named, work
 from orchestrator.scenario.process_kinds import ALL_REDUCE
 from tests.support.recordings import BEGIN, FLAP, REBOOT, STEP, sample_recording
 
@@ -86,6 +88,19 @@ def test_recovery_to_what_can_be_had_meanwhile() -> None:
     (figure,) = durations.recovery_rtts(asked, 0.5)
     # Half of the goodput is left on the other plane all along.
     assert figure.value == 0
+
+
+@pytest.mark.parametrize(("before", "after", "back"), [(0.92, 0.92, True), (1.0, 0.92, False), (0.5, 0.75, False)])
+def test_goodput_is_back_where_it_fell_to_by_itself_before(before: float, after: float, back: bool) -> None:
+    """Steps of a job differ: a window as low as one before the first fault is no fault."""
+    recording = sample_recording()
+    rows, first = recording.goodput.by_plane, baseline(recording)
+    dip = sorted(start for start in rows if start >= first.start_ns)[:4]
+    for start, row in rows.items():
+        share = before if start in dip else after if start >= FLAP[0] else 1
+        rows[start] = [int(share * size) for size in row]
+    (figure,) = durations.recovery_rtts(replace(question(fault="flaps", averaged_ns=RTT), recording=recording))
+    assert (figure.value is not None) == back
 
 
 def test_recovery_from_the_end_of_a_fault() -> None:

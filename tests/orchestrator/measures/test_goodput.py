@@ -73,12 +73,20 @@ def test_the_rate_is_taken_over_whole_bins() -> None:
 def test_recovery_is_the_end_of_the_first_window_that_stays_good(
     levels: list[float], expected_bins: int | None
 ) -> None:
-    found = flat(levels).recovery_ns(BIN, len(levels) * BIN, 800e9, 2 * BIN)
+    found = flat(levels).recovery_ns(BIN, len(levels) * BIN, 760e9, 2 * BIN)
     assert found == (None if expected_bins is None else expected_bins * BIN)
 
 
 def test_recovery_needs_a_window_to_look_at() -> None:
     assert flat([1, 1]).recovery_ns(BIN, BIN, 800e9, BIN) is None
+
+
+def test_the_lowest_window_lies_wholly_between_two_instants() -> None:
+    goodput = flat([0, 1, 0.5, 1, 0])
+    assert goodput.lowest_bps(1, 4 * BIN, BIN) == 400e9
+    assert goodput.lowest_bps(BIN, 4 * BIN, 2 * BIN) == 600e9
+    assert goodput.lowest_bps(0, 5 * BIN, 2 * BIN) == 400e9
+    assert goodput.lowest_bps(BIN, 2 * BIN, 3 * BIN) == 0
 
 
 def test_a_timeline_is_merged_until_it_fits() -> None:
