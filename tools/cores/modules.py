@@ -38,8 +38,8 @@ FOLDERS: Final[dict[str, str]] = {
         transport ways
         """,
     "nicd/core/uet": """
-        contexts credits entropy initiator kept outstanding oversubscribed peer planes qp refusals silence target
-        transport uet_stats under_way
+        contexts credits entropy initiator kept outstanding oversubscribed patience peer planes qp refusals silence
+        target transport uet_stats under_way
         """,
     "nicd/programs": "hosted_nic",
     "switchd/core": "buffer credited endpoint fib lossless ordered routed shield speaking switch waiting watchdog",

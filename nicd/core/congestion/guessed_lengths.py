@@ -5,8 +5,8 @@ in a span. A shorter one is always true. A longer one may be a queue: it is beli
 spans, or at once where no queue explains it.
 
 All planes may be longer alike, or the only one. Where every queue marks (`late_is_congestion` off), round trips that
-are late for long without any mark have met no queue: then they are compared with the base RTT. Where the last hop does
-not mark, they may wait for the receiver as well.
+are late for long without any mark have met no queue, nor have those of a whole span that jump so far without one: then
+they are compared with the base RTT. Where the last hop does not mark, they may wait for the receiver as well.
 """
 
 from typing import Final
@@ -87,8 +87,13 @@ class GuessedLengths(PlaneLengths):
             elif surplus_ns >= long_ns:
                 surplus_ns = max(surplus_ns, rtt_ns - self._base_ns)
             # A shorter round trip is always true; a longer one may be a queue.
-            is_long = self._jumps(number, rtt_ns, surplus_ns - known_ns) and self._clear[number] >= SAMPLES_LEAST
-            if self._busy >> number & 1 and not is_long:
+            is_busy = self._busy >> number & 1 > 0
+            jump_ns = rtt_ns - self._base_ns if self._every_marks else surplus_ns
+            is_long = self._jumps(number, rtt_ns, jump_ns - known_ns) and self._clear[number] >= SAMPLES_LEAST
+            if is_long and not is_busy:
+                surplus_ns = jump_ns
+            elif is_busy and not (is_long and surplus_ns - known_ns >= long_ns):
+                is_long = False
                 surplus_ns = min(surplus_ns, known_ns)
             extra_ns = surplus_ns if is_long else min(surplus_ns, self._seen_ns[number])
             self._seen_ns[number] = surplus_ns

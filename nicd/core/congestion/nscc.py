@@ -125,7 +125,7 @@ class Nscc(CongestionWindow):
         else:
             self._delay_ns = delay = self._late.queued(max(0, rtt_ns - self._reference_ns), marked, target)
             self.rtt_ns = self._reference_ns + delay
-            if rtt_ns - self._reference_ns >= self._limits.crowded_ns:
+            if rtt_ns - self._reference_ns >= (self._limits.crowded_ns if marked else self._limits.unmarked_ns):
                 self.crowded_ns = now
             self._delays.add(delay)
             # MRC 1.0 4: the receiver causes a late packet without a mark; it counts as a quarter of a base RTT.

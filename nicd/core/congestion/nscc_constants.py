@@ -27,6 +27,7 @@ Fractions are in thousandths, and every quantity is an integer: windows are the 
 from collections.abc import Callable
 from typing import Final
 
+from mrcfabric.units import NEVER
 from nicd.core.congestion.window import WindowSetup
 
 # UEC CMS: 100 Gb/s times 12 us.
@@ -39,7 +40,7 @@ class NsccConstants:
 
     __slots__ = (
         "_octave_ppt", "adjust_bytes", "adjust_ns", "alpha_bytes", "crowded_ns", "eta_bytes", "fast_ns", "fi_bytes",
-        "fi_scale_ppt", "qa_threshold_ns", "target_ns",
+        "fi_scale_ppt", "qa_threshold_ns", "target_ns", "unmarked_ns",
     )  # fmt: skip
 
     def __init__(self, setup: WindowSetup) -> None:
@@ -52,6 +53,8 @@ class NsccConstants:
         self.target_ns = knobs.target_delay_ns or max(1, base_ns * 3 // 4 if trimming else base_ns)
         # What is late by less may have met other sprayed packets by chance.
         self.crowded_ns = max(self.target_ns, setup.time_ns(knobs.crowded_packets * mtu))
+        # Where every queue marks, what is late without a mark has met none.
+        self.unmarked_ns = self.crowded_ns if knobs.late_is_congestion else NEVER
         # MRC 1.0 4: alpha = 4 MTU a b / target. This is alpha times target: growth per window without any delay.
         alpha = 4 * mtu * bdp * self.target_ns // (REFERENCE_BDP_BYTES * base_ns)
         self.alpha_bytes = knobs.alpha_bytes or max(1, alpha)

@@ -35,6 +35,7 @@ INITIATOR: Final = (
     Width("out", 2 * LENGTH_BITS, "bytes waiting, bytes lost"),
     Width("timers", 3 * TIME_BITS, "heard, asked, when the timer is due"),
     Width("retries", 5 + 5 + 5, "budget, unanswered questions"),
+    Width("patience", 2 * TIME_BITS, "how much later packets may be, when that last fell"),
     Width("turn", 5 + 8, "plane whose turn it is, planes left"),
 )
 """What a QP has once as an initiator."""
@@ -64,6 +65,7 @@ SENT: Final = (
     Width("psn", PSN_BITS, "on the wire"),
     Width("path", 16 + 5, "entropy and plane"),
     Width("left", TIME_BITS, "when it left"),
+    Width("first", TIME_BITS + 16 + 5, "when, by which entropy and plane its first transmission left"),
     Width("order", PSN_BITS, "how many left before it"),
     Width("state", 2 + 10 + 5, "out or lost, tries, silences"),
     Width("message", SLOT_BITS, "whose bytes they are"),

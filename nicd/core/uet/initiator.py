@@ -167,6 +167,7 @@ class Initiator:
         sent = Sent(psn, message, offset, size, plane, entropy, sent_ns, self._index)
         if lost is not None:
             sent.tries, sent.trims, sent.blames, sent.silences = lost.tries + 1, lost.trims, lost.blames, lost.silences
+            sent.first = lost.first or lost
         table.add(sent)
         credit = self._peer.credit
         if credit is not None:
@@ -259,10 +260,13 @@ class Initiator:
         cause = -1
         if not flags & FLAG_PROBE:
             cause = cack + (field if field < 1 << 15 else field - (1 << 16))
-            sent = table.by_psn.get(cause)
-            if sent is not None and sent.state == IN_FLIGHT and (sent.tries > 0) == bool(flags & FLAG_RETX):
+            # The target says which transmission has come: it may have been judged lost.
+            again = flags & FLAG_RETX > 0
+            sent = table.by_psn.get(cause) if again else table.first_of(cause)
+            if sent is not None and (not again or (sent.state == IN_FLIGHT and sent.tries > 0)):
                 plane, size = sent.plane, sent.size
                 self._planes.acked(now, sent, marked)
+                self.silence.came(now, sent)
                 if sent.tries <= 1:
                     rtt_ns = max(0, now - sent.sent_ns - (cc.service * SERVICE_TICK_NS if cc is not None else 0))
         whole = table.free(cack, base, bitmap)

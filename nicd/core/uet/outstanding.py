@@ -18,6 +18,8 @@ IN_FLIGHT: Final = 0
 LOST: Final = 1
 DONE: Final = 2
 """States of a transmission: in flight; judged lost and waiting to be sent again; acknowledged or sent again."""
+_LATE_MOST: Final = 1024
+"""So many first transmissions are remembered that may still come; beyond it the oldest goes."""
 
 
 class UetMessage:
@@ -50,7 +52,7 @@ class Sent:
     """One transmission of one PSN."""
 
     __slots__ = (
-        "blames", "cause", "entropy", "index", "message", "offset", "plane", "psn", "sent_ns", "silences",
+        "blames", "cause", "entropy", "first", "index", "message", "offset", "plane", "psn", "sent_ns", "silences",
         "size", "state", "tries", "trims",
     )  # fmt: skip
 
@@ -69,6 +71,8 @@ class Sent:
         """Number of the transmission on the context."""
         self.tries = 0
         """Transmissions before this one."""
+        self.first: Sent | None = None
+        """The first of them; None: there is none."""
         self.trims = 0
         """How many of them were trimmed."""
         self.blames = 0
@@ -84,8 +88,8 @@ class Outstanding:
     """All PSNs of one context that are sent and not acknowledged."""
 
     __slots__ = (
-        "_acked_index", "_heap", "_order", "_stats", "acked_sent_ns", "by_psn", "cack", "lost", "lost_bytes", "peak",
-        "windows",
+        "_acked_index", "_heap", "_late", "_order", "_stats", "acked_sent_ns", "by_psn", "cack", "lost", "lost_bytes",
+        "peak", "windows",
     )  # fmt: skip
 
     def __init__(self, stats: NicStats, windows: PlaneWindows, psn_first: int) -> None:
@@ -106,6 +110,8 @@ class Outstanding:
         self.acked_sent_ns: Instant = -1
         """When the latest transmission that is known to have arrived was sent; -1: none has."""
         self._heap: list[tuple[int, int, Sent]] = []
+        self._late: dict[int, Sent] = {}
+        """PSN that has arrived by another transmission -> its first one, which was judged lost and may still come."""
 
     def add(self, sent: Sent) -> None:
         """A transmission leaves now."""
@@ -158,6 +164,11 @@ class Outstanding:
                 self._acked(sent, whole)
         return whole
 
+    def first_of(self, psn: int) -> Sent | None:
+        """The first transmission of this PSN, which has caused an acknowledgement; None: it is not known."""
+        sent = self.by_psn.get(psn)
+        return self._late.pop(psn, None) if sent is None else sent.first or sent
+
     def free_message(self, message: UetMessage) -> None:
         """All packets of a message have arrived."""
         for psn in range(message.psn_first, message.psn_last + 1):
@@ -177,6 +188,10 @@ class Outstanding:
                 self._acked_index = sent.index
                 self.acked_sent_ns = sent.sent_ns
             self.windows.acked(sent.plane, sent.size, -1 if sent.tries else sent.sent_ns)
+        if sent.first is not None and sent.first.cause != "trim":
+            if len(self._late) >= _LATE_MOST:
+                del self._late[next(iter(self._late))]
+            self._late[sent.psn] = sent.first
         message = sent.message
         message.left -= 1
         if not message.left:
@@ -230,6 +245,7 @@ class Outstanding:
                 sent.state = DONE
                 self.windows.gone(now, sent.plane, sent.size)
         self.by_psn.clear()
+        self._late.clear()
         self._order.clear()
         self._heap.clear()
         self.lost = self.lost_bytes = 0

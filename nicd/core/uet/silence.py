@@ -19,6 +19,7 @@ from nicd.core.board import Board
 from nicd.core.events import STATUS_RETRY_EXCEEDED, Retransmit
 from nicd.core.timers import Timer
 from nicd.core.uet.outstanding import IN_FLIGHT, Sent
+from nicd.core.uet.patience import UetPatience
 from nicd.core.uet.planes import Planes
 from nicd.core.uet.uet_stats import UetStats
 
@@ -68,7 +69,7 @@ class Silence:
 
     __slots__ = (
         "_asked_ns", "_base_ns", "_board", "_budget", "_first", "_heard_ns", "_initiator", "_linear", "_link",
-        "_opaque", "_planes", "_reorder_ns", "_reorder_packets", "_retry_trims", "_rto_ns", "_tail_ns", "_uet",
+        "_opaque", "_patience", "_planes", "_reorder_packets", "_retry_trims", "_rto_ns", "_tail_ns", "_uet",
         "_unanswered", "timer",
     )  # fmt: skip
 
@@ -80,7 +81,7 @@ class Silence:
         self._planes = planes
         self._uet = uet
         self._base_ns = settings.base_rtt_ns
-        self._reorder_ns = settings.uet_reorder_ns
+        self._patience = UetPatience(settings.uet_reorder_ns, settings.base_rtt_ns)
         self._reorder_packets = settings.reorder_packets
         self._tail_ns = settings.tail_probe_ns
         self._rto_ns = settings.rto_ns
@@ -111,19 +112,29 @@ class Silence:
         """An answer of any kind has come."""
         self._heard_ns = now
         self._unanswered = 0
+        self._patience.heard(now)
+
+    def came(self, now: Instant, sent: Sent) -> None:
+        """A transmission has come: others that were sent so much later had come before it."""
+        late_ns = self._initiator.table.acked_sent_ns - sent.sent_ns
+        if sent.state != IN_FLIGHT:
+            # It was judged lost, possibly by the time alone.
+            late_ns = max(late_ns, now - sent.sent_ns - self._round_ns(sent))
+        if late_ns > 0:
+            self._patience.late(now, late_ns)
 
     # -- loss
 
     def judge(self, now: Instant) -> None:
         """An acknowledgement has come: what left long before a packet that has arrived is lost."""
         table = self._initiator.table
-        self._accuse(now, table.gaps(table.acked_sent_ns - self._reorder_ns, self._reorder_packets), "gap")
+        self._accuse(now, table.gaps(table.acked_sent_ns - self._patience.reorder_ns, self._reorder_packets), "gap")
 
     def answered(self, now: Instant, opaque: int, base: int, bitmap: int) -> None:
         """The answer to a probe: of 64 PSNs from `base` on, what it does not show and left long before is lost."""
         if opaque != self._opaque & 0xFFFF:
             return
-        latest_ns = self._asked_ns - self._reorder_ns
+        latest_ns = self._asked_ns - self._patience.reorder_ns
         by_psn = self._initiator.table.by_psn
         gone = [
             sent for sent in (by_psn.get(base + place) for place in range(BITMAP_PSNS))
@@ -195,10 +206,10 @@ class Silence:
 
     def _overdue_ns(self, slow: Sent) -> Instant:
         """When a packet that others have overtaken is lost, if no acknowledgement says so before."""
-        return slow.sent_ns + self._round_ns(slow) + self._reorder_ns
+        return slow.sent_ns + self._round_ns(slow) + self._patience.reorder_ns
 
     def _deadline(self, sent: Sent) -> Instant:
-        extra_ns = self._round_ns(sent) - self._base_ns
+        extra_ns = self._round_ns(sent) - self._base_ns + self._patience.raised_ns
         return sent.sent_ns + extra_ns + (self._rto_ns << min(max(0, sent.silences - self._linear), DOUBLINGS_MAX))
 
     def _watch(self, now: Instant) -> None:

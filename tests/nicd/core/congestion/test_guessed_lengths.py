@@ -75,6 +75,24 @@ def test_both_planes_are_longer_than_configured_where_every_queue_marks() -> Non
     assert bench.lengths.extra_ns == [0, 0]
 
 
+@pytest.mark.parametrize(("every_marks", "extra_ns"), [(False, 0), (True, 8 * BASE)])
+def test_where_every_queue_marks_a_jump_of_both_planes_is_believed_at_once(every_marks: bool, extra_ns: int) -> None:
+    """Round trips are longer than a time-out, and few: packets are sent twice until they are waited for."""
+    bench = Bench(every_marks)
+    assert bench.span(9 * BASE, near=9 * BASE) == extra_ns
+    assert bench.lengths.extra_ns == [extra_ns] * 2
+
+
+def test_where_every_queue_marks_a_jump_of_both_planes_with_a_mark_is_none() -> None:
+    bench = Bench(every_marks=True)
+    bench.lengths.busy(0)
+    bench.lengths.busy(1)
+    bench.span(9 * BASE, near=9 * BASE)
+    assert bench.lengths.extra_ns == [0, 0]
+    assert bench.span(9 * BASE, marked=True) == 0
+    assert bench.span(9 * BASE) == 8 * BASE
+
+
 @pytest.mark.parametrize(("every_marks", "period"), [(False, 0), (True, 3)])
 def test_what_the_receiver_may_have_made_late_is_no_length(every_marks: bool, period: int) -> None:
     bench = Bench(every_marks)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from nicd.compose import nic_settings
+from nicd.core.congestion.nscc import Nscc
 from nicd.core.congestion.nscc_constants import NsccConstants
 from nicd.core.congestion.window import WindowSetup
 from nicd.core.settings import NicSettings
@@ -77,6 +78,18 @@ def test_a_plane_is_crowded_from_its_target_on_and_from_eight_packets() -> None:
     assert constants(100_000_000_000, base_rtt_ns=12_000).crowded_ns == 9_000, "eight take 2,621 ns"
     assert constants(10_000_000_000, base_rtt_ns=12_000).crowded_ns == 26_214
     assert constants(10_000_000_000, base_rtt_ns=12_000, crowded_packets=0).crowded_ns == 9_000
+
+
+@pytest.mark.parametrize("last_hop_marks", [False, True])
+def test_where_every_queue_marks_what_is_not_marked_has_met_none_that_is_full(last_hop_marks: bool) -> None:
+    knobs = NicSettings(base_rtt_ns=12_000, late_is_congestion=not last_hop_marks)
+    made = Nscc(WindowSetup(knobs, 100_000_000_000, NicStats()))
+    made.on_sack(5, 0, False, 12_000 + 50_000, 0)
+    assert made.crowded_ns == (-1 if last_hop_marks else 5)
+    made.on_sack(6, 0, True, 12_000 + 8_000, 0)
+    assert made.crowded_ns == (-1 if last_hop_marks else 5), "little late"
+    made.on_sack(7, 0, True, 12_000 + 50_000, 0)
+    assert made.crowded_ns == 7
 
 
 def test_a_topology_gives_its_own_figures() -> None:

@@ -141,3 +141,40 @@ def test_a_lost_grant_is_asked_for() -> None:
     assert kinds & {CONTROL_CREDIT_REQUEST, CONTROL_PROBE}
     assert pipe.target()[:200_000] == bytes(pipe.source[:200_000])
     assert pipe.quiet
+
+
+@pytest.mark.parametrize("longer_rtts", [9, 10, 15])
+@pytest.mark.parametrize("planes", [1, 4])
+def test_a_round_trip_beyond_the_time_out_is_learnt(longer_rtts: int, planes: int) -> None:
+    """The time-out is eight base RTTs: what comes later was sent again, and the answer says which one has come."""
+    pipe = Pipe(planes=planes, size=1 << 22, late_is_congestion=False)
+    settings = pipe.nics[0].config.settings
+    longer_ns = longer_rtts * settings.base_rtt_ns
+    pipe.copies = lambda seen: (longer_ns if seen.is_data else 0,)
+    for number in range(4):
+        pipe.write(1 << 20, wr_id=number, offset=number << 20)
+    pipe.run(3_000_000)
+    assert [done.status for done in pipe.completions()] == ["ok"] * 4
+    windows = pipe.link(0).initiator.table.windows
+    assert all(0 <= longer_ns - windows.extra_ns(plane) < settings.base_rtt_near_ns for plane in range(planes))
+    # The first windows were sent again before anything could be known, and nothing else.
+    again = [at for at, _, seen in pipe.log if seen.is_data and seen.flags & FLAG_RETX]
+    first_answer = next(at for at, side, seen in pipe.log if side and seen.is_ack)
+    assert planes < len(again) == pipe.counter(0, "retransmits", "timeout") == pipe.counter(1, "duplicates")
+    assert max(again) <= first_answer + settings.base_rtt_near_ns
+    assert pipe.quiet
+
+
+@pytest.mark.parametrize("share", [5, 17])
+def test_paths_that_reorder_further_than_configured_are_waited_for(share: int) -> None:
+    pipe = Pipe(size=1 << 22)
+    settings = pipe.nics[0].config.settings
+    late_ns = 2 * settings.uet_reorder_ns
+    pipe.copies = lambda seen: (late_ns if seen.is_data and not seen.flags & FLAG_RETX and not seen.psn % share else 0,)
+    for number in range(4):
+        pipe.write(1 << 20, wr_id=number, offset=number << 20)
+    pipe.run(3_000_000)
+    again = [at for at, _, seen in pipe.log if seen.is_data and seen.flags & FLAG_RETX]
+    late = sum(seen.is_data and not seen.flags & FLAG_RETX and not seen.psn % share for _, _, seen in pipe.log)
+    assert 0 < len(again) < late // 3
+    assert [done.status for done in pipe.completions()] == ["ok"] * 4
