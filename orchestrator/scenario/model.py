@@ -212,6 +212,8 @@ class Denied(Struct, kw_only=True, forbid_unknown_fields=True):
     """Number of the T1; the whole plane when it is left out."""
     to: Word | None = None
     """Only towards this NIC."""
+    cut_off: bool = False
+    """Even if this leaves a NIC no path to another one."""
 
 
 class MapperEntry(Struct, kw_only=True, forbid_unknown_fields=True):

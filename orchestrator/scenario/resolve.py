@@ -8,10 +8,7 @@ import dataclasses
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import Any, Final, TypeAlias
-
-from msgspec import to_builtins
 
 from mrcfabric import bundles
 from mrcfabric.errors import ConfigError
@@ -30,7 +27,8 @@ from orchestrator.scenario import chaos
 from orchestrator.scenario.expectations import ANY_FAULT, condition_of, expectation_of
 from orchestrator.scenario.method import FAULTS_MAX, Site, checked, faults_of, of_mrc_alone, placed, settled
 from orchestrator.scenario.model import DRAWN, ENTRIES, WORKLOADS, ChaosEntry, ScenarioFile
-from orchestrator.scenario.plan import LinkTests, Order, Plan, Trigger
+from orchestrator.scenario.orders import orders_of
+from orchestrator.scenario.plan import LinkTests, Plan, Trigger
 from orchestrator.scenario.workloads import program_of, traces_read
 from orchestrator.yamlfile.decode import by_kind, decode
 from orchestrator.yamlfile.document import FABRIC_KEY, FLAG, Document, Spot, read
@@ -120,7 +118,7 @@ def resolve(
         faults=faults,
         triggers=triggers,
         expectations=_expectations(site, root, file, programs),
-        orders=(*_profiles(site, root, file), *_denied(site, root, file)),
+        orders=orders_of(site, root, file),
         mapper=_mapper(site, root, file),
         leaves=_leaves(file),
         unplaced_at=unplaced_at,
@@ -234,59 +232,6 @@ def _programs(site: Site, root: Spot, file: ScenarioFile, before: int) -> tuple[
     if before + len(entries) > PROGRAMS_MAX:
         raise spot.wrong(f"{before + len(entries)} workloads", f"a fabric has room for {PROGRAMS_MAX}")
     return tuple(program_of(site, spot / number, entry, before + number) for number, entry in enumerate(entries))
-
-
-def _nics_named(topology: Topology, spot: Spot, written: str | list[str]) -> list[str]:
-    """The NICs that match names or globs. Raises ConfigError when there is none."""
-    patterns = [written] if isinstance(written, str) else written
-    nics = [nic for nic in topology.nic_names() if any(fnmatchcase(nic, pattern) for pattern in patterns)]
-    if not nics:
-        raise spot.wrong(f"{', '.join(patterns)} is the name of no NIC")
-    return nics
-
-
-def _profiles(site: Site, root: Spot, file: ScenarioFile) -> tuple[Order, ...]:
-    """The orders that create, configure and take EV profiles online, NIC by NIC (MRC 1.0 6)."""
-    found = []
-    if file.ev_profiles:
-        of_mrc_alone(site, root / "ev_profiles", "only MRC has EV profiles", "leave them out")
-    for number, entry in enumerate(file.ev_profiles):
-        given = {key: value for key, value in to_builtins(entry).items() if value is not None}
-        profile = {"profile": given.pop("number")}
-        for nic in _nics_named(site.topology, root / "ev_profiles" / number / "nics", given.pop("nics")):
-            found.append(Order(nic, "create_ev_profile", profile))
-            found.append(Order(nic, "modify_ev_profile", {**profile, **given, "state": "offline"}))
-            found.append(Order(nic, "modify_ev_profile", {**profile, "state": "online"}))
-    known = {0, *(entry.number for entry in file.ev_profiles)}
-    for number, program in enumerate(site.programs):
-        if program.profile not in known:
-            spot = root / "workload" / number / "profile"
-            raise spot.wrong(f"there is no EV profile {program.profile}", "an entry of ev_profiles")
-    return tuple(found)
-
-
-def _denied(site: Site, root: Spot, file: ScenarioFile) -> tuple[Order, ...]:
-    """The orders that fill deny lists, NIC by NIC."""
-    topology = site.topology
-    found = []
-    if file.deny:
-        of_mrc_alone(site, root / "deny", "only MRC NICs keep paths from being used", "leave them out")
-    for number, entry in enumerate(file.deny):
-        spot = root / "deny" / number
-        if entry.plane >= topology.planes:
-            raise (spot / "plane").wrong(f"no plane {entry.plane}", f"0 to {topology.planes - 1}")
-        if entry.path is not None and entry.path >= topology.t1_per_plane:
-            raise (spot / "path").wrong(f"no path {entry.path}", f"0 to {topology.t1_per_plane - 1}")
-        nics = _nics_named(topology, spot / "nics", entry.nics)
-        try:
-            peer = None if entry.to is None else topology.nic_index(entry.to)
-        except ConfigError as error:
-            raise (spot / "to").about(error) from None
-        if nics == [entry.to]:
-            raise (spot / "to").wrong(f"{entry.to} has no path towards itself", "the name of another NIC")
-        args = {"plane": entry.plane, "path": entry.path, "peer_index": peer}
-        found += [Order(nic, "deny_paths", args) for nic in nics]
-    return tuple(found)
 
 
 def _mapper(site: Site, root: Spot, file: ScenarioFile) -> LinkTests | None:

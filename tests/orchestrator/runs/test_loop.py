@@ -197,7 +197,7 @@ async def test_work_whose_paths_are_all_denied_is_not_held() -> None:
     text = (
         "name: denied\nfabric: {planes: 2, t0_per_plane: 2, t1_per_plane: 2, nics_per_t0: 1}\nlength: 60rtt\n"
         "workload:\n  - {name: pair, kind: p2p, message_bytes: 64KiB, messages: 2}\n"
-        "deny:\n  - {nics: h000, plane: 0}\n  - {nics: h000, plane: %d}\n"
+        "deny:\n  - {nics: h000, plane: 0}\n  - {nics: h000, plane: %d, cut_off: true}\n"
     )
     for plane, outcome in ((0, "held"), (1, "not held")):
         found = plan_of(text % plane)
