@@ -1,6 +1,7 @@
 """The daemon of a NIC: the NIC core under the runner, its host API, and its ops beside those of all daemons.
 
 ev_table {qpn}               one row per EV of a QP
+ev_tables {qpns}             the same of several QPs, each row with its qpn; a QP that is gone has no rows
 qp_table {}                  one row per QP
 ev_probes {batch}            the results of a batch of the probe_evs command
 ev_profiles {}               attributes of every EV profile
@@ -111,6 +112,7 @@ class NicDaemon(Daemon):
         """The ops that the module's text lists."""
         return {
             "ev_table": self._ev_table,
+            "ev_tables": self._ev_tables,
             "qp_table": self._qp_table,
             "denied_paths": self._denied_paths,
             "reverse_paths": self._reverse_paths,
@@ -180,6 +182,12 @@ class NicDaemon(Daemon):
         if all(row["qpn"] != qpn for row in self.nic.qp_table()):
             raise RefusedError(f"{self.config.node} has no QP {qpn}")
         return self.nic.ev_table(qpn)
+
+    async def _ev_tables(self, args: dict[str, Any]) -> list[dict[str, Any]]:
+        qpns = args.get("qpns")
+        if not isinstance(qpns, list) or not all(isinstance(qpn, int) for qpn in qpns):
+            raise RefusedError("ev_tables needs qpns, a list of whole numbers")
+        return [{"qpn": qpn, **row} for qpn in dict.fromkeys(qpns) for row in self.nic.ev_table(qpn)]
 
     async def _qp_table(self, _args: dict[str, Any]) -> list[dict[str, Any]]:
         return self.nic.qp_table()

@@ -61,6 +61,10 @@ async def test_a_write_by_commands() -> None:
         assert windows["count"] == 1
         evs = await bench.call("h000", "ev_table", qpn=QPN)
         assert len(evs) == 20
+        assert await bench.call("h000", "ev_tables", qpns=[QPN, 77, QPN]) == [{"qpn": QPN, **row} for row in evs]
+        for qpns in (None, QPN, ["x"]):
+            with pytest.raises(RefusedError, match="ev_tables needs qpns"):
+                await bench.call("h000", "ev_tables", qpns=qpns)
         changes = await bench.call("h000", "events")
         assert [event["target"] for event in changes["events"]] == ["init", "rtr", "rts"]
 

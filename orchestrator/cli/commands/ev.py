@@ -25,6 +25,8 @@ PeerOption: TypeAlias = Annotated[str | None, typer.Option("--peer", metavar="NI
 CutOffOption: TypeAlias = Annotated[bool, typer.Option("--cut-off", help="Even if this leaves no path to a NIC.")]
 
 PEERS_NAMED = 4
+QPS_AT_ONCE = 256
+"""QPs of one question: with 256 EVs each an answer of some MiB."""
 _CUT_OFF = "--cut-off denies it all the same"
 PROBE_POLL_S = 0.1
 PROBE_WALL_S = 60.0
@@ -54,12 +56,11 @@ def list_evs(
     if state is not None and state.lower() not in EV_STATES:
         raise ConfigError(f"--state {state}", "no such state", "one of " + ", ".join(EV_STATES))
     client = agent_beside(nic, name, run_dir)
-    rows = [
-        {"qpn": number, **row}
-        for number in ([qpn] if towards is None and qpn is not None else _qpns(client, nic, towards, qpn))
-        for row in client.call(nic, "ev_table", {"qpn": number})
-        if state is None or row["state"].lower() == state.lower()
-    ]
+    if towards is None and qpn is not None:
+        rows = [{"qpn": qpn, **row} for row in client.call(nic, "ev_table", {"qpn": qpn})]
+    else:
+        rows = _evs(client, nic, _qpns(client, nic, towards, qpn))
+    rows = [row for row in rows if state is None or row["state"].lower() == state.lower()]
     way = nic if towards is None else f"{nic} to {towards}"
     typer.echo(json.dumps(rows, indent=2) if as_json else render_evs(way, rows, state is not None))
 
@@ -96,6 +97,12 @@ def _peer_of(client: AgentClient, nic: str, peer: str) -> int:
     if peer == nic:
         raise ConfigError(f"--peer {peer}", f"{nic} has no path towards itself", "the name of another NIC")
     return index
+
+
+def _evs(client: AgentClient, nic: str, qpns: list[int]) -> list[dict[str, Any]]:
+    """The EVs of QPs, with as few questions as answers of a bounded size allow."""
+    groups = [qpns[start : start + QPS_AT_ONCE] for start in range(0, len(qpns), QPS_AT_ONCE)]
+    return [row for group in groups for row in client.call(nic, "ev_tables", {"qpns": group})]
 
 
 def _qpns(client: AgentClient, nic: str, towards: str | None, qpn: int | None) -> list[int]:

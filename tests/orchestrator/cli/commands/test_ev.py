@@ -3,9 +3,11 @@
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from orchestrator.cli.commands.ev import _evs
 from orchestrator.fabric import Fabric
 from tests.orchestrator.running import SMALL_FLAGS, T1, ask, connect, fails, run
 
@@ -32,6 +34,25 @@ async def test_evs_are_listed_barred_and_allowed(served: Fabric) -> None:
     assert [row["ev"] for row in denied] == [rows[0]["ev"]]
     await command(served, "ev", "allow", "h000", "5", ev)
     assert await command(served, "ev", "list", "h000", "--state", "denied") == "h000: no EVs in that state\n"
+
+
+class CountingClient:
+    """Answers as an agent whose NIC has many QPs, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def call(self, _nic: str, op: str, args: dict[str, Any]) -> list[dict[str, Any]]:
+        self.asked.append(op)
+        return [{"qpn": qpn, "ev": 1} for qpn in args["qpns"]]
+
+
+@pytest.mark.parametrize(("qps", "questions"), [(0, 0), (1, 1), (256, 1), (257, 2)])
+def test_a_nic_is_asked_once_for_the_evs_of_many_qps(qps: int, questions: int) -> None:
+    client = CountingClient()
+    rows = _evs(client, "h000", list(range(qps)))  # type: ignore[arg-type]
+    assert [row["qpn"] for row in rows] == list(range(qps))
+    assert client.asked == ["ev_tables"] * questions
 
 
 async def test_paths_are_denied_and_allowed_for_all_qps(served: Fabric) -> None:
