@@ -43,20 +43,29 @@ def _nics_named(topology: Topology, spot: Spot, written: str | list[str]) -> lis
 def _profiles(site: Site, root: Spot, file: ScenarioFile) -> tuple[Order, ...]:
     """The orders that create, configure and take EV profiles online, NIC by NIC (MRC 1.0 6)."""
     found = []
+    held: dict[str, set[int]] = {nic: {0} for nic in site.topology.nic_names()}
     if file.ev_profiles:
         of_mrc_alone(site, root / "ev_profiles", "only MRC has EV profiles", "leave them out")
     for number, entry in enumerate(file.ev_profiles):
+        spot = root / "ev_profiles" / number
         given = {key: value for key, value in to_builtins(entry).items() if value is not None}
         profile = {"profile": given.pop("number")}
-        for nic in _nics_named(site.topology, root / "ev_profiles" / number / "nics", given.pop("nics")):
+        for nic in _nics_named(site.topology, spot / "nics", given.pop("nics")):
+            if entry.number in held[nic]:
+                raise (spot / "number").wrong(f"{nic} has an EV profile {entry.number} already", "another number")
+            held[nic].add(entry.number)
             found.append(Order(nic, "create_ev_profile", profile))
             found.append(Order(nic, "modify_ev_profile", {**profile, **given, "state": "offline"}))
             found.append(Order(nic, "modify_ev_profile", {**profile, "state": "online"}))
-    known = {0, *(entry.number for entry in file.ev_profiles)}
     for number, program in enumerate(site.programs):
-        if program.profile not in known:
-            spot = root / "workload" / number / "profile"
+        spot = root / "workload" / number / "profile"
+        lacking = [nic for nic in map(nic_name, program.ranks) if program.profile not in held[nic]]
+        if len(lacking) == len(program.ranks):
             raise spot.wrong(f"there is no EV profile {program.profile}", "an entry of ev_profiles")
+        if lacking:
+            raise spot.wrong(
+                f"{lacking[0]} has no EV profile {program.profile}", "an entry of ev_profiles for this NIC"
+            )
     return tuple(found)
 
 

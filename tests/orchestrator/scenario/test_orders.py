@@ -1,4 +1,4 @@
-"""Deny lists of a scenario that leave a NIC without a path."""
+"""Deny lists of a scenario that leave a NIC without a path, and EV profiles that a NIC has twice or not."""
 
 import pytest
 
@@ -48,3 +48,26 @@ def test_the_peer_that_only_receives_needs_paths_for_its_acknowledgements() -> N
     )
     with pytest.raises(ConfigError, match="h001 would have no path left to h000, and"):
         plan_of(text + "deny: [{nics: h001, plane: 0, to: h000}]\n")
+
+
+@pytest.mark.parametrize(
+    ("workload", "profiles", "said"),
+    [
+        ("0", "{number: 3}, {number: 3, nics: h001}", "ev_profiles[1].number: h001 has an EV profile 3 already"),
+        ("3", "{number: 3, nics: h000}", "workload[0].profile: h001 has no EV profile 3"),
+        ("3", "{number: 4}", "workload[0].profile: there is no EV profile 3"),
+        ("3", "{number: 3, nics: h000}, {number: 3, nics: h001, count: 8, reserve: 0}", ""),
+    ],
+)
+def test_every_nic_has_an_ev_profile_once_and_those_of_its_work(workload: str, profiles: str, said: str) -> None:
+    text = (
+        "name: small\nfabric: {planes: 2, t0_per_plane: 2, t1_per_plane: 2, nics_per_t0: 2}\nworkload:\n"
+        f"  - {{name: pair, kind: p2p, ranks: [h000, h001], message_bytes: 64KiB, messages: 2, profile: {workload}}}\n"
+        f"ev_profiles: [{profiles}]\n"
+    )
+    if not said:
+        assert plan_of(text).orders
+        return
+    with pytest.raises(ConfigError) as caught:
+        plan_of(text)
+    assert said in str(caught.value)
