@@ -47,7 +47,8 @@ class UetKnobs:
     """For so long, and for twice as long each time that the plane is silent again. Default 8 base RTT, a time-out."""
     uet_reorder_ns: int = 0
     """A packet is lost when one sent this much later has arrived, and `reorder_packets` were sent between the two.
-    Default 2.5 base RTT: above the largest difference of two paths whose queues trim at one bandwidth-delay product."""
+    Default 2.5 base RTT: above the largest difference of two paths whose queues trim at one bandwidth-delay product.
+    Packets that come later lengthen it for a while, up to nine times (`nicd.core.uet.patience`)."""
     uet_speculation_ppt: int = 1500
     """With credits: what a sender that was idle may send before it is granted any, in thousandths of the
     bandwidth-delay product; what is left of it is void at the first grant or NACK."""

@@ -94,7 +94,8 @@ UET = (
         "UET: when a packet is lost",
         UNKNOWN,
         "When one that left so much later has arrived, when the answer to a probe does not show it, or after the time "
-        "of MRC's time-outs, whose retries it also has.",
+        "of MRC's time-outs, whose retries it also has. Packets that come later, as acknowledgements tell, lengthen "
+        "both for a while.",
         _of(NIC, "uet_reorder_ns"),
     ),
     Choice(
