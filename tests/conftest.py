@@ -68,13 +68,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """A long test that names no bound has a longer one than others; tests that change the cores need pure Python; where
-    several workers share the tests that are chosen, those that take longest begin first."""
+    """A long test has a longer bound than others, whatever its module names; tests that change the cores need pure
+    Python; where several workers share the tests that are chosen, those that take longest begin first."""
     for item in items:
         if CORES.run == COMPILED and item.get_closest_marker("pure"):
             item.add_marker(_COMPILED)
-        if item.get_closest_marker("long") and not item.get_closest_marker("timeout"):
-            item.add_marker(pytest.mark.timeout(LONG_WALL_S))
+        if item.get_closest_marker("long"):
+            named = item.get_closest_marker("timeout")
+            item.add_marker(pytest.mark.timeout(max(named.args[0] if named else 0, LONG_WALL_S)))
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
     if workers > 1:
         items[:] = in_turn(items, workers, wall_s)

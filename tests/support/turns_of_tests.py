@@ -5,6 +5,9 @@
 takes tests from the end of another's piece. So every piece begins with its share of the long tests, the longest first,
 and ends with tests that take a second or two. Tests without a figure stay in their order: those of one module share
 fixtures.
+
+A test that takes `CLUSTER_S` or more runs a whole cluster, which fills two CPUs by itself. One worker runs all of them,
+one after another: four at a time took minutes each on slow machines, and ran out of their time.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,6 +17,9 @@ from typing import TypeVar
 import pytest
 
 T = TypeVar("T")
+
+CLUSTER_S = 40.0
+"""A test that takes so long has a machine full of daemons."""
 
 
 def wall_s(item: pytest.Item) -> float:
@@ -27,7 +33,8 @@ def in_turn(items: Sequence[T], workers: int, takes: Callable[[T], float]) -> li
     shares: list[list[T]] = [[] for _ in range(workers)]
     loads = [0.0] * workers
     for item in sorted((item for item in items if takes(item)), key=takes, reverse=True):
-        number = min((one for one in range(workers) if len(shares[one]) < sizes[one]), key=loads.__getitem__)
+        free = [one for one in range(workers) if len(shares[one]) < sizes[one]]
+        number = free[0] if takes(item) >= CLUSTER_S else min(free, key=loads.__getitem__)
         shares[number].append(item)
         loads[number] += takes(item)
     rest = iter([item for item in items if not takes(item)])
