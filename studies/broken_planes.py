@@ -19,7 +19,8 @@ from functools import partial
 from typing import Any, Final
 
 from mrcfabric.topology import Topology
-from studies.fan_in import setting
+from orchestrator.process.job_arguments import count
+from studies.command_line import add_cases, add_settings, check_all
 from studies.weak_planes import SETTLE_RTTS, Breakage, dead_t1s, longer, lossy, measure, slow
 
 _GIGA: Final = 1_000_000_000
@@ -135,32 +136,33 @@ def cell(ratios: Sequence[float]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
     parser = argparse.ArgumentParser("python -m studies.broken_planes", description="Max-min shares of broken planes.")
-    parser.add_argument("--case", action="append", choices=CASES, metavar="CASE", help=f"of {'; '.join(CASES)}; all")
+    add_cases(parser, CASES | FARTHER | ALIKE | MIXED)
     tables = parser.add_mutually_exclusive_group()
     tables.add_argument("--farther", action="store_true", help="paths of different length in one plane")
     tables.add_argument("--alike", action="store_true", help="all planes longer than the topology says")
     tables.add_argument("--mixed", action="store_true", help="length and rate together")
-    parser.add_argument("--rates", nargs="+", type=int, default=[5, 10, 25, 100], help="Gb/s")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--planes", type=int, default=2)
-    parser.add_argument("--t1s", type=int, default=T1S, help="per plane")
-    parser.add_argument("--nics", type=int, default=T1S, help="below each T0")
-    parser.add_argument("--settle", type=int, default=SETTLE_RTTS, metavar="RTTS", help="before measuring")
-    parser.add_argument("--nic", action="append", default=[], metavar="KNOB=VALUE")
+    parser.add_argument("--rates", nargs="+", type=count, default=[5, 10, 25, 100], help="Gb/s")
+    parser.add_argument("--seeds", type=count, default=3)
+    parser.add_argument("--planes", type=count, default=2)
+    parser.add_argument("--t1s", type=count, default=T1S, help="per plane")
+    parser.add_argument("--nics", type=count, default=T1S, help="below each T0")
+    parser.add_argument("--settle", type=count, default=SETTLE_RTTS, metavar="RTTS", help="before measuring")
+    add_settings(parser)
     given = parser.parse_args(arguments)
-    if given.t1s < 2 or given.nics < 1 or given.settle < 1 or given.seeds < 1:
-        parser.error("--t1s is at least 2; --nics, --settle and --seeds are at least 1")
+    if given.t1s < 2:
+        parser.error("--t1s is at least 2")
     if given.farther and given.t1s != T1S:
         parser.error(f"--farther names T1s of {T1S}, so it goes without --t1s")
     rows = FARTHER if given.farther else ALIKE if given.alike else MIXED if given.mixed else CASES
-    cases, nic = given.case or list(rows), dict(map(setting, given.nic))
+    cases, nic = given.case or list(rows), dict(given.nic)
     asked = [(case, rate, seed) for case in cases for rate in given.rates for seed in range(given.seeds)]
+    size = {"t1s": given.t1s, "nics": given.nics}
+    check_all(parser, (partial(fabric_of, rate, 0, given.planes, nic, **size) for rate in given.rates))
     heads = ["T1s that are farther" if given.farther else "Broken", *(f"{rate} Gb/s" for rate in given.rates)]
     print(f"| {' | '.join(heads)} |")
     print("|---" * (1 + len(given.rates)) + "|")
     with ProcessPoolExecutor() as pool:
-        shape = {"planes": given.planes, "t1s": given.t1s, "nics": given.nics, "settle_rtts": given.settle}
-        found = pool.map(partial(ratio, nic=nic, **shape), asked)
+        found = pool.map(partial(ratio, planes=given.planes, nic=nic, settle_rtts=given.settle, **size), asked)
         for case in cases:
             cells = [cell([next(found) for _ in range(given.seeds)]) for _ in given.rates]
             print(f"| {case} | " + " | ".join(cells) + " |", flush=True)

@@ -16,11 +16,12 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from mrcfabric.rng import Rng
 from mrcfabric.topology import Setting, Topology
 from mrcfabric.units import Instant
+from orchestrator.process.job_arguments import count
+from studies.command_line import add_settings, check_all
 from studies.flows import START_NS, Flow
 from studies.outcome import Outcome, jain, payload_bps
 from studies.trial import Trial
@@ -164,17 +165,22 @@ def row(fan_in: FanIn, result: Found, took: float) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; 1 when a QP failed."""
     parser = argparse.ArgumentParser("python -m studies.fan_in", description="Many to one, for long.")
-    parser.add_argument("degrees", nargs="+", type=int, metavar="N", help="senders")
-    parser.add_argument("--seeds", type=int, default=1)
-    for name in ("planes", "rtts", "warm-rtts", "bin-rtts", "near", "size", "mtu-bytes", "link-delay-ns", "late"):
-        parser.add_argument("--" + name, type=int)
-    parser.add_argument("--rate-bps", type=int)
-    parser.add_argument("--nic", action="append", default=[], metavar="KNOB=VALUE")
-    parser.add_argument("--switch", action="append", default=[], metavar="KNOB=VALUE")
+    parser.add_argument("degrees", nargs="+", type=count, metavar="N", help="senders")
+    parser.add_argument("--seeds", type=count, default=1)
+    for name in ("planes", "rtts", "warm-rtts", "bin-rtts", "size", "mtu-bytes", "link-delay-ns", "rate-bps"):
+        parser.add_argument("--" + name, type=count)
+    for name in ("near", "late"):
+        parser.add_argument("--" + name, type=int, help="of the senders")
+    add_settings(parser, "nic")
+    add_settings(parser, "switch")
     parser.add_argument("--shares", action="store_true", help="each sender's share, too")
     given = vars(parser.parse_args(arguments))
     fixed = {key: value for key, value in given.items() if value is not None and key in FanIn.__dataclass_fields__}
-    fixed |= {key: dict(map(setting, given[key])) for key in ("nic", "switch")}
+    fixed |= {key: dict(given[key]) for key in ("nic", "switch")}
+    least = min(given["degrees"])
+    if not (0 <= (given["near"] or 0) <= least and 0 <= (given["late"] or 0) < least):
+        parser.error(f"--near is 0 to {least}, --late below {least}: they are some of the senders")
+    check_all(parser, (FanIn(degree, **fixed).topology for degree in given["degrees"]))
     print(HEADING)
     errors = 0
     for degree in given["degrees"]:
@@ -187,21 +193,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print("        " + " ".join(f"{share * degree:.2f}" for share in result.shares))
             errors += result.errors
     return int(errors > 0)
-
-
-def setting(text: str) -> tuple[str, Any]:
-    """A knob and its value, from KNOB=VALUE."""
-    name, _, value = text.partition("=")
-    if value in ("true", "false"):
-        return name, value == "true"
-    try:
-        return name, int(value)
-    except ValueError:
-        pass
-    try:
-        return name, float(value)
-    except ValueError:
-        return name, value
 
 
 if __name__ == "__main__":

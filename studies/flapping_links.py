@@ -18,8 +18,9 @@ from mrcfabric.naming import t0_name, t1_name
 from mrcfabric.topology import Topology
 from mrcfabric.units import NS_PER_S, Instant
 from orchestrator.faults.fault import once
+from orchestrator.process.job_arguments import count
 from orchestrator.sim.fabric import SimulatedFabric
-from studies.fan_in import setting
+from studies.command_line import add_cases, add_settings, check_all
 from studies.flows import START_NS, Flow, Line
 from studies.outcome import payload_bps
 from studies.trial import Trial
@@ -142,13 +143,14 @@ def _mean(numbers: Sequence[float]) -> float:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
     parser = argparse.ArgumentParser("python -m studies.flapping_links", description="What failing links and T1s cost.")
-    parser.add_argument("--case", action="append", choices=CASES, metavar="CASE", help=f"of {'; '.join(CASES)}; all")
-    parser.add_argument("--rates", nargs="+", type=int, default=[25, 100], help="Gb/s")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--planes", type=int, default=8)
-    parser.add_argument("--nic", action="append", default=[], metavar="KNOB=VALUE")
+    add_cases(parser, CASES)
+    parser.add_argument("--rates", nargs="+", type=count, default=[25, 100], help="Gb/s")
+    parser.add_argument("--seeds", type=count, default=3)
+    parser.add_argument("--planes", type=count, default=8)
+    add_settings(parser)
     given = parser.parse_args(arguments)
-    cases, nic = given.case or list(CASES), dict(map(setting, given.nic))
+    cases, nic = given.case or list(CASES), dict(given.nic)
+    check_all(parser, (partial(fabric_of, rate, 0, given.planes, nic) for rate in given.rates))
     asked = [(case, rate, seed) for case in cases for rate in given.rates for seed in range(given.seeds)]
     print("| Failing | Gb/s | goodput | packets lost | EVs retired | probes |")
     print("|---|---|---|---|---|---|")

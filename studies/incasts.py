@@ -19,7 +19,9 @@ from statistics import fmean
 from typing import Any
 
 from mrcfabric.topology import Setting
-from studies.fan_in import FanIn, setting, watch
+from orchestrator.process.job_arguments import count
+from studies.command_line import add_settings, check_all
+from studies.fan_in import FanIn, watch
 from studies.flows import START_NS
 
 SIZES = (1 << 18, 1 << 20, 8 << 20)
@@ -106,15 +108,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
     parser = argparse.ArgumentParser("python -m studies.incasts", description="Incasts over rates, sizes and seeds.")
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"of {', '.join(TABLES)}; all")
-    parser.add_argument("--rates", nargs="+", type=int, default=[25, 100, 400], help="Gb/s")
-    parser.add_argument("--degrees", nargs="+", type=int, default=[4, 7, 15, 31], help="senders")
-    parser.add_argument("--sizes", nargs="+", type=int, default=SIZES, help="bytes per sender of the table short")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--nic", action="append", default=[], metavar="KNOB=VALUE")
+    parser.add_argument("--rates", nargs="+", type=count, default=[25, 100, 400], help="Gb/s")
+    parser.add_argument("--degrees", nargs="+", type=count, default=[4, 7, 15, 31], help="senders")
+    parser.add_argument("--sizes", nargs="+", type=count, default=SIZES, help="bytes per sender of the table short")
+    parser.add_argument("--seeds", type=count, default=3)
+    add_settings(parser)
     given = parser.parse_args(arguments)
     if unknown := set(given.tables) - set(TABLES):
         parser.error(f"no such table: {', '.join(sorted(unknown))}")
-    knobs = dict(map(setting, given.nic))
+    knobs = dict(given.nic)
+    incasts = (FanIn(degree, rate_bps=rate * _GIGA, nic=knobs) for rate in given.rates for degree in given.degrees)
+    check_all(parser, (one.topology for one in incasts))
     for line in rows(given.rates, given.seeds, given.degrees, given.sizes, given.tables or TABLES, knobs):
         print(line, flush=True)
     return 0

@@ -19,8 +19,9 @@ from mrcfabric.naming import nic_name, t0_name, t1_name
 from mrcfabric.rng import PPM
 from mrcfabric.topology import Topology
 from orchestrator.faults.fault import once
+from orchestrator.process.job_arguments import count
 from orchestrator.sim.fabric import SimulatedFabric
-from studies.fan_in import setting
+from studies.command_line import add_cases, add_settings, check_all
 from studies.flows import START_NS, Flow, Line
 from studies.systems.bench_fabric import fabric, measure, of_system
 
@@ -87,13 +88,17 @@ def cables(topology: Topology, links: str) -> Iterator[str]:
             )
 
 
+def _fabric(system: str, rate_gbps: int, planes: int, seed: str, nic: Mapping[str, Any]) -> Topology:
+    return of_system(fabric(seed, 4, 4, planes=planes, rate_bps=rate_gbps * _GIGA, nic=dict(nic)), system)
+
+
 def shares(
     asked: tuple[str, str, int], planes: int, links: str, seed: str, settle_rtts: int, nic: Mapping[str, Any]
 ) -> list[float]:
     """What each flow gets of what links leave, of (case, system, rate in Gb/s)."""
     name, system, rate_gbps = asked
     case = CASES[name]
-    topology = of_system(fabric(seed, 4, 4, planes=planes, rate_bps=rate_gbps * _GIGA, nic=dict(nic)), system)
+    topology = _fabric(system, rate_gbps, planes, seed, nic)
     figures = dict(case.figures)
     if case.rate_part < 1:
         figures["rate_bps"] = int(topology.rate_bps * case.rate_part)
@@ -109,25 +114,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
     parser = argparse.ArgumentParser("python -m studies.links_alike", description="All links are broken alike.")
     parser.add_argument("--systems", nargs="+", default=["mrc"])
-    parser.add_argument("--rates", nargs="+", type=int, default=[25, 100, 400], help="Gb/s")
-    parser.add_argument("--planes", type=int, default=1)
+    parser.add_argument("--rates", nargs="+", type=count, default=[25, 100, 400], help="Gb/s")
+    parser.add_argument("--planes", type=count, default=1)
     parser.add_argument(
         "--links", choices=_PATH_LINKS, default="all", help="those of NICs, those between switches, all"
     )
-    parser.add_argument("--case", action="append", choices=CASES, metavar="CASE", help=f"of {'; '.join(CASES)}; all")
+    add_cases(parser, CASES)
     parser.add_argument("--seed", default="alike")
-    parser.add_argument("--settle", type=int, default=_SETTLE_RTTS, metavar="RTTS", help="before measuring")
-    parser.add_argument("--nic", action="append", default=[], metavar="KNOB=VALUE")
+    parser.add_argument("--settle", type=count, default=_SETTLE_RTTS, metavar="RTTS", help="before measuring")
+    add_settings(parser)
     given = parser.parse_args(arguments)
-    if given.planes < 1 or given.settle < 1 or min(given.rates) < 1:
-        parser.error("--planes, --settle and --rates are at least 1")
     columns = [(system, rate) for system in given.systems for rate in given.rates]
+    nic = dict(given.nic)
+    check_all(parser, (partial(_fabric, system, rate, given.planes, given.seed, nic) for system, rate in columns))
     cases = given.case or list(CASES)
     print(f"| Every link | {' | '.join(f'{system}, {rate} Gb/s' for system, rate in columns)} |")
     print("|---" * (1 + len(columns)) + "|")
     shape = {"planes": given.planes, "links": given.links, "seed": given.seed, "settle_rtts": given.settle}
     with ProcessPoolExecutor() as pool:
-        nic = dict(map(setting, given.nic))
         asked = [(case, system, rate) for case in cases for system, rate in columns]
         found = pool.map(partial(shares, nic=nic, **shape), asked)
         for case in cases:

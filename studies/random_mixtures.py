@@ -18,7 +18,9 @@ from typing import Final, NamedTuple, TypeVar
 
 from mrcfabric.rng import Rng
 from mrcfabric.topology import Topology
+from orchestrator.process.job_arguments import count
 from studies.broken_planes import fabric_of
+from studies.command_line import check_all
 from studies.weak_planes import Breakage, dead_t1s, longer, lossy, measure, slow
 
 RATES: Final = (25, 50, 100, 200, 400)
@@ -90,13 +92,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
     parser = argparse.ArgumentParser("python -m studies.random_mixtures", description="Random mixtures of breakages.")
     parser.add_argument("--first", type=int, default=0, metavar="SEED")
-    parser.add_argument("--seeds", type=int, default=200, help="how many")
-    parser.add_argument("--rates", nargs="+", type=int, default=list(RATES), help="Gb/s, of which one is drawn")
-    parser.add_argument("--settle", type=int, default=SETTLE_RTTS, metavar="RTTS", help="before measuring")
+    parser.add_argument("--seeds", type=count, default=200, help="how many")
+    parser.add_argument("--rates", nargs="+", type=count, default=list(RATES), help="Gb/s, of which one is drawn")
+    parser.add_argument("--settle", type=count, default=SETTLE_RTTS, metavar="RTTS", help="before measuring")
     parser.add_argument("--below", type=float, default=0.9, metavar="PART", help="list mixtures that have less")
     given = parser.parse_args(arguments)
-    if min(given.seeds, given.settle, *given.rates) < 1:
-        parser.error("--seeds, --settle and --rates are at least 1")
+    check_all(parser, (partial(fabric_of, rate, 0, 2, {}) for rate in given.rates))
     seeds = range(given.first, given.first + given.seeds)
     with ProcessPoolExecutor() as pool:
         found = list(pool.map(partial(ratio, settle_rtts=given.settle, rates=tuple(given.rates)), seeds))

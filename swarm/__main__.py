@@ -12,7 +12,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from orchestrator.process.job_arguments import add_job_options, asked_pool
+from orchestrator.process.job_arguments import add_job_options, asked_pool, count
 from orchestrator.process.job_pool import JobPool
 from swarm import batch, digests
 from swarm.case import MRC, SERIES
@@ -38,12 +38,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m swarm", description="Random fabrics in virtual time, under watch.")
-    parser.add_argument("--seeds", type=int, default=100, help="how many seeds (default: 100)")
+    parser.add_argument("--seeds", type=count, default=100, help="how many seeds (default: 100)")
     parser.add_argument("--first", type=int, default=0, help="the first of them (default: 0)")
     parser.add_argument("--seed", type=int, help="run this one alone, and show the whole error")
     parser.add_argument("--series", choices=SERIES, help="run only seeds of these (default: all; with --seed: mrc)")
     add_job_options(parser)
-    parser.add_argument("--seconds", type=float, help="begin no further seed after so many")
+    parser.add_argument("--seconds", type=count, help="begin no further seed after so many")
     parser.add_argument("--shrink", action="store_true", help="with --seed: print the smallest case that fails so")
     parser.add_argument("--write-digests", action="store_true", help="bring the stored digests up to date")
     return parser

@@ -26,6 +26,7 @@ from nicd.core.credit_ports import CreditPorts
 from nicd.core.events import STATUS_OK, STATUS_RETRY_EXCEEDED, Completion
 from nicd.core.nic import Nic
 from orchestrator.faults.fault import Fault, once
+from orchestrator.process.job_arguments import count
 from orchestrator.sim.fabric import SimulatedFabric
 from swarm.draw import one_of
 from swarm.invariant import InvariantError
@@ -285,7 +286,7 @@ def _nothing_lost(fabric: WatchedFabric) -> None:
 def main(argv: list[str] | None = None) -> int:
     """The command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m swarm.credits", description="Random fabrics of InfiniBand.")
-    parser.add_argument("--seeds", type=int, default=20, help="how many seeds (default: 20)")
+    parser.add_argument("--seeds", type=count, default=20, help="how many seeds (default: 20)")
     parser.add_argument("--first", type=int, default=0, help="the first of them (default: 0)")
     arguments = parser.parse_args(argv)
     failed = 0

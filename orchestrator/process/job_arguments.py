@@ -1,4 +1,4 @@
-"""The options `--jobs` and `--dask` of the project's `python -m` commands.
+"""The options `--jobs` and `--dask` of the project's `python -m` commands, and counts as all of them read them.
 
 Owns their words and how their errors are told: one line and exit code 2, as argparse does it.
 """
@@ -16,7 +16,7 @@ DASK_HELP = "Workers of the Dask cluster with this scheduler, as tcp://HOST:8786
 
 def add_job_options(parser: argparse.ArgumentParser) -> None:
     """Add both options."""
-    parser.add_argument("--jobs", type=_count, metavar="N", help=JOBS_HELP)
+    parser.add_argument("--jobs", type=count, metavar="N", help=JOBS_HELP)
     parser.add_argument("--dask", metavar="ADDRESS", help=DASK_HELP)
 
 
@@ -31,7 +31,8 @@ def asked_pool(parser: argparse.ArgumentParser, given: argparse.Namespace) -> It
         yield pool
 
 
-def _count(text: str) -> int:
+def count(text: str) -> int:
+    """A whole number of at least 1."""
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of jobs; 1 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} will not do; a whole number, 1 or more")
     return int(text)

@@ -7,6 +7,7 @@ import argparse
 import sys
 from typing import Final
 
+from orchestrator.process.job_arguments import count
 from swarm.invariant import InvariantError
 from swarm.routing.run import run, run_static
 from swarm.watched import CutShortError
@@ -17,7 +18,7 @@ AGAIN_EVERY: Final = 4
 def main(argv: list[str] | None = None) -> int:
     """The command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m swarm.routing", description="Random fabrics that route.")
-    parser.add_argument("--seeds", type=int, default=10, help="how many seeds (default: 10)")
+    parser.add_argument("--seeds", type=count, default=10, help="how many seeds (default: 10)")
     parser.add_argument("--first", type=int, default=0, help="the first of them (default: 0)")
     arguments = parser.parse_args(argv)
     failed = short = 0

@@ -79,7 +79,7 @@ def test_a_rack_with_twice_what_its_up_links_carry(capsys: pytest.CaptureFixture
     [
         (["--case", "everything"], "invalid choice: 'everything'"),
         (["--t1s", "1"], "--t1s is at least 2"),
-        (["--settle", "0"], "--settle and --seeds are at least 1"),
+        (["--settle", "0"], "1 or more"),
         (["--farther", "--t1s", "2"], "goes without --t1s"),
     ],
 )

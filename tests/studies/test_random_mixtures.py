@@ -37,7 +37,7 @@ def test_the_command_lists_what_has_less(capsys: pytest.CaptureFixture[str]) -> 
     assert last.startswith("2 mixtures: ")
     with pytest.raises(SystemExit):
         main(["--seeds", "0"])
-    assert "at least 1" in capsys.readouterr().err
+    assert "1 or more" in capsys.readouterr().err
 
 
 @pytest.mark.slow
