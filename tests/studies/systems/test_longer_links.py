@@ -17,13 +17,18 @@ def share_of_line(system: str, planes: int, longer_us: int, rate_gbps: int = 100
 
 
 @pytest.mark.parametrize("system", ["uet", "uet-reps"])
-@pytest.mark.parametrize("longer_us", [1, 3, 6, 12])
+@pytest.mark.parametrize(
+    "longer_us", [1, pytest.param(3, marks=pytest.mark.long), pytest.param(6, marks=pytest.mark.long), 12]
+)
 @pytest.mark.parametrize("planes", [1, pytest.param(4, marks=pytest.mark.long)])
 def test_uet_keeps_its_rate_where_all_links_are_longer(system: str, planes: int, longer_us: int) -> None:
     assert share_of_line(system, planes, longer_us) > 0.94
 
 
-@pytest.mark.parametrize(("rate_gbps", "longer_us"), [(25, 3), (25, 12), (400, 3), (400, 6)])
+@pytest.mark.parametrize(
+    ("rate_gbps", "longer_us"),
+    [(25, 3), (25, 12), *(pytest.param(400, more_us, marks=pytest.mark.long) for more_us in (3, 6))],
+)
 def test_and_at_other_rates(rate_gbps: int, longer_us: int) -> None:
     assert share_of_line("uet", 2, longer_us, rate_gbps) > 0.9
 
