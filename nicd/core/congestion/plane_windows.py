@@ -47,7 +47,7 @@ class PlaneWindows:
 
     __slots__ = (
         "_acked", "_alone", "_base_ns", "_compares", "_covers", "_growths", "_left_ns", "_lengths", "_mtu", "_number",
-        "_paced_bytes", "_pacers", "_reverse_lag_ns", "_rto_ns", "_sent_ns", "_wake", "back", "contexts",
+        "_paced_bytes", "_pacers", "_reverse_lag_ns", "_rto_ns", "_sent_ns", "_trims", "_wake", "back", "contexts",
         "delivered_ns", "longer", "of", "open",
     )  # fmt: skip
 
@@ -110,6 +110,8 @@ class PlaneWindows:
         # A mean of many is surer than one answer: half of the lag is enough.
         margin_ns = settings.reverse_lag_ns // 2 if self._compares and count > 1 else NEVER
         self.back = WaysBack(len(rates), margin_ns, _FRESH_RTTS * settings.base_rtt_ns)
+        self._trims = 0
+        """Bit p: plane p has trimmed a packet, so a full queue tells what it does not take."""
         self.longer = 0
         """Bit p: plane p is so much longer than another that acknowledgements on it would arrive too late."""
         timers = timers or Timers()
@@ -183,6 +185,7 @@ class PlaneWindows:
     def on_trim(self, now: Instant, plane: int, size: int, last_hop: bool) -> None:
         """A packet of `size` payload bytes was trimmed on `plane`, on its last hop or before."""
         number = self._number[plane]
+        self._trims |= 1 << plane
         self._lengths.busy(number)
         self._growths[number].busy_ns = now
         self.of[plane].on_trim(now, size, last_hop)
@@ -191,13 +194,13 @@ class PlaneWindows:
     def on_loss(self, now: Instant, plane: int, size: int, port_down: bool = False, crowded: bool = False) -> None:
         """A packet was lost on `plane` without a trim.
 
-        `port_down`: the plane went down at one end; `crowded`: a full queue explains it.
+        `port_down`: the plane went down at one end; `crowded`: a full queue explains it, unless the plane trims.
         """
         # A context of this plane alone sends nothing until the plane is back, and then continues with its old window.
         if not (port_down and self._alone):
             if crowded:
                 self._lengths.busy(self._number[plane])
-            self.of[plane].on_loss(now, size, port_down or crowded)
+            self.of[plane].on_loss(now, size, port_down or (crowded and not self._trims >> plane & 1))
             self._check(now, self._number[plane])
 
     def is_crowded(self, plane: int, sent_ns: Instant, first: bool) -> bool:

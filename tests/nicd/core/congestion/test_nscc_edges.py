@@ -245,6 +245,21 @@ class TestSmallWindows:
         made.on_trim(1, MTU)
         assert made.cwnd_bytes == MTU // 2
 
+    @pytest.mark.parametrize(("heard_ns", "adapts"), [(41_999, 1), (42_000, 0)])
+    def test_a_silence_of_a_second_span_is_no_queue(self, heard_ns: int, adapts: int) -> None:
+        """Ways back were dead: what leaves from now on arrives a round trip later, and a span of two begins."""
+        made = window()
+        late(made, 0, 9_000)
+        made.on_trim(5_000, MTU)
+        late(made, heard_ns, 9_000, 10)
+        assert made.quick_adapts == adapts
+        if not adapts:
+            made.on_trim(heard_ns + 30_000, MTU)
+            late(made, heard_ns + 41_999, 9_000, 10)
+            assert made.quick_adapts == 0
+            late(made, heard_ns + 42_000, 9_000, 10)
+            assert made.quick_adapts == 1
+
     def test_quick_adapt_leaves_a_packet_where_nothing_arrived(self) -> None:
         made = window(5 * MTU, cwnd_bytes_min=0)
         late(made, 0, 9_000)

@@ -99,6 +99,17 @@ def test_trims_and_losses_cut_their_own_plane() -> None:
     assert [context.cwnd_bytes for context in made.contexts] == [before, before - 2 * PACKET]
 
 
+def test_where_a_plane_trims_a_full_queue_loses_nothing_unsaid() -> None:
+    made = windows()
+    before = made.contexts[1].cwnd_bytes
+    made.on_loss(1, 1, PACKET, crowded=True)
+    made.on_trim(2, 1, PACKET, False)
+    made.on_loss(3, 1, PACKET, crowded=True)
+    assert made.contexts[1].cwnd_bytes == before - 2 * PACKET
+    made.on_loss(4, 0, PACKET, crowded=True)
+    assert made.contexts[0].cwnd_bytes == before - PACKET, "the other plane has not trimmed"
+
+
 @pytest.mark.parametrize(("scope", "left"), [("plane", 0), ("destination", 1)])
 def test_a_port_that_goes_down_takes_its_part_of_a_window_that_others_share(scope: str, left: int) -> None:
     made = windows(congestion_scope=scope)
