@@ -1,8 +1,9 @@
 """The `mrcfabric` command: finds the command that the words name, and runs it.
 
 Owns the form of errors: an operator's mistake (`ConfigError`) is one line on standard error and exit code 2, whatever
-the command; a running fabric's refusal, silence or failure is one line and exit code 1. The command's module does
-everything else. Start-up time counts: command modules import slow modules inside their functions.
+the command; a running fabric's refusal, silence or failure is one line and exit code 1. What standard output takes is
+`standard_files`'s; the command's module does everything else. Start-up time counts: command modules import slow modules
+inside their functions.
 """
 
 import errno
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from mrcfabric.errors import ConfigError, RefusedError, brief, one_line
 from mrcfabric.naming import shown
+from orchestrator.cli import standard_files
 from orchestrator.cli.first_process import stand_in_front
 from orchestrator.cli.interrupts import follows_interrupt
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 EXIT_REFUSED = 1
 EXIT_CONFIG = 2
 EXIT_NOT_WRITTEN = 4
-"""As of a run whose report cannot be written."""
+"""As of a run whose report cannot be written; here standard output."""
 EXIT_INTERRUPTED = 130
 
 
@@ -70,44 +72,20 @@ def _refusals() -> tuple[type[Exception], ...]:
     return RefusedError, NoAnswerError, ProcessFailedError
 
 
-def _open_standard_files() -> None:
-    """Open /dev/null for each standard file that the caller closed (`>&-`), so that no socket gets its number."""
-    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
-        if getattr(sys, name) is None:
-            nowhere = os.open(os.devnull, os.O_RDWR)
-            if nowhere != number:
-                os.dup2(nowhere, number)
-                os.close(nowhere)
-            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115 - for the life of the process
-
-
-def _replace_what_cannot_be_written() -> None:
-    """Have signs that the encoding of standard output lacks come out as `?`, instead of ending the command."""
-    reconfigure = getattr(sys.stdout, "reconfigure", None)
-    if reconfigure is not None:
-        reconfigure(errors="replace")
-
-
-def _output_is_lost() -> bool:
-    """Whether standard output takes nothing, as on a full disk; then it takes everything from now on, to no end.
-
-    Python tries to write what is left when it ends, and would print a second error.
-    """
-    try:
-        print(file=sys.stdout, flush=True)
-    except OSError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
-        return True
-    return False
-
-
 def main() -> int:
     """Run the command line; returns the exit code for `sys.exit`."""
-    _open_standard_files()
-    _replace_what_cannot_be_written()
-    return stand_in_front(_run)
+    standard_files.open_all()
+    return stand_in_front(_told)
+
+
+def _told() -> int:
+    """Run, and say what could not be said; the exit code."""
+    code = _run()
+    lost = standard_files.output_lost()
+    if lost is None:
+        return code
+    print(f"mrcfabric: standard output: {lost.strerror}", file=sys.stderr)
+    return code or EXIT_NOT_WRITTEN
 
 
 def _run() -> int:
@@ -131,9 +109,8 @@ def _run() -> int:
         if error.errno == errno.ENAMETOOLONG:
             print(f"mrcfabric: {shown(os.fsdecode(error.filename or ''))}: {error.strerror}", file=sys.stderr)
             return EXIT_CONFIG
-        if not _output_is_lost():
+        if error.filename is not None or standard_files.output_lost() is None:
             raise
-        print(f"mrcfabric: standard output: {error.strerror}", file=sys.stderr)
         return EXIT_NOT_WRITTEN
     except Exception as error:
         if not follows_interrupt(error):

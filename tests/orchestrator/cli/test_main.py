@@ -129,15 +129,3 @@ def test_what_standard_output_cannot_write_ends_nothing(tmp_path: Path, encoding
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"verdict: HELD" in done.stdout
     assert (b"???" in done.stdout) == (encoding != "utf-8:strict")
-
-
-@pytest.mark.parametrize("buffered", [True, False])
-@pytest.mark.parametrize("words", [["--version"], ["--help"], ["systems"], ["validate", "small.yaml"]])
-def test_a_standard_output_that_takes_nothing_is_one_line(tmp_path: Path, words: list[str], buffered: bool) -> None:
-    (tmp_path / "small.yaml").write_text("planes: 2\n")
-    env = {**os.environ, "PYTHONUNBUFFERED": "" if buffered else "1"}
-    with open("/dev/full", "w", encoding="ascii") as full:
-        done = subprocess.run(
-            [MRCFABRIC, *words], cwd=tmp_path, env=env, stdout=full, stderr=subprocess.PIPE, text=True, check=False
-        )
-    assert (done.returncode, done.stderr) == (4, "mrcfabric: standard output: No space left on device\n")
