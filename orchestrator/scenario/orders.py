@@ -1,7 +1,7 @@
 """The orders of a scenario: EV profiles and deny lists that NICs get before the work begins.
 
 Owns what an entry of `ev_profiles` and `deny` becomes, NIC by NIC, and the check that NICs which exchange data keep a
-path to each other. `orchestrator.planning.cut_off` says whom a deny list cuts off.
+path to each other. `orchestrator.planning.cut_off` and `profile_evs` say whom a deny list cuts off.
 """
 
 from collections import defaultdict
@@ -21,6 +21,7 @@ from orchestrator.planning.cut_off import cut_off
 from orchestrator.scenario.method import Site, of_mrc_alone
 from orchestrator.scenario.model import ScenarioFile
 from orchestrator.scenario.plan import Order
+from orchestrator.scenario.profile_evs import ProfileEvs
 from orchestrator.yamlfile.document import Spot
 
 PEERS_NAMED: Final = 4
@@ -28,7 +29,8 @@ PEERS_NAMED: Final = 4
 
 def orders_of(site: Site, root: Spot, file: ScenarioFile) -> tuple[Order, ...]:
     """What NICs are told before the work begins. Raises ConfigError with the line of the entry that is wrong."""
-    return (*_profiles(site, root, file), *_denied(site, root, file))
+    evs = ProfileEvs(site.topology)
+    return (*_profiles(site, root, file, evs), *_denied(site, root, file, evs))
 
 
 def _nics_named(topology: Topology, spot: Spot, written: str | list[str]) -> list[str]:
@@ -40,7 +42,7 @@ def _nics_named(topology: Topology, spot: Spot, written: str | list[str]) -> lis
     return nics
 
 
-def _profiles(site: Site, root: Spot, file: ScenarioFile) -> tuple[Order, ...]:
+def _profiles(site: Site, root: Spot, file: ScenarioFile, evs: ProfileEvs) -> tuple[Order, ...]:
     """The orders that create, configure and take EV profiles online, NIC by NIC (MRC 1.0 6)."""
     found = []
     held: dict[str, set[int]] = {nic: {0} for nic in site.topology.nic_names()}
@@ -54,6 +56,7 @@ def _profiles(site: Site, root: Spot, file: ScenarioFile) -> tuple[Order, ...]:
             if entry.number in held[nic]:
                 raise (spot / "number").wrong(f"{nic} has an EV profile {entry.number} already", "another number")
             held[nic].add(entry.number)
+            evs.add(spot, nic, entry.number, given)
             found.append(Order(nic, "create_ev_profile", profile))
             found.append(Order(nic, "modify_ev_profile", {**profile, **given, "state": "offline"}))
             found.append(Order(nic, "modify_ev_profile", {**profile, "state": "online"}))
@@ -69,7 +72,7 @@ def _profiles(site: Site, root: Spot, file: ScenarioFile) -> tuple[Order, ...]:
     return tuple(found)
 
 
-def _denied(site: Site, root: Spot, file: ScenarioFile) -> tuple[Order, ...]:
+def _denied(site: Site, root: Spot, file: ScenarioFile, evs: ProfileEvs) -> tuple[Order, ...]:
     """The orders that fill deny lists, NIC by NIC."""
     topology = site.topology
     found = []
@@ -94,6 +97,7 @@ def _denied(site: Site, root: Spot, file: ScenarioFile) -> tuple[Order, ...]:
         numbers = [topology.nic_index(nic) for nic in nics]
         if not entry.cut_off:
             _keep_paths(site, spot, lists, numbers, (entry.plane, entry.path, peer))
+            _keep_evs(site, spot, evs, lists, numbers, (entry.plane, entry.path, peer))
         for nic in numbers:
             lists[nic].append((entry.plane, entry.path, peer))
     return tuple(found)
@@ -108,20 +112,36 @@ def _keep_paths(site: Site, spot: Spot, lists: dict[int, list[Entry]], nics: Seq
             continue  # a plane of which nothing is denied reaches everybody
         lost = set(cut_off(topology, nic, [*lists[nic], entry])) - set(cut_off(topology, nic, lists[nic]))
         alone = len(lost) == topology.nics - 1
-        named = sorted(lost if alone else lost & _peers(site.programs, nic))
-        if named:
-            peers = ", ".join(named[:PEERS_NAMED])
-            peers += f" and {len(named) - PEERS_NAMED} more" if named[PEERS_NAMED:] else ""
-            raise spot.wrong(
-                f"{nic_name(nic)} would have no path left to {peers}, and its QPs to them would fail",
-                "cut_off: true in this entry denies it all the same",
-            )
+        if named := lost if alone else lost & set(map(nic_name, _peers(site.programs, nic))):
+            raise _cut_off(spot, nic, "path", named)
 
 
-def _peers(programs: Sequence[Program], nic: int) -> set[str]:
-    """The names of the NICs with which a NIC exchanges data."""
+def _keep_evs(
+    site: Site, spot: Spot, evs: ProfileEvs, lists: dict[int, list[Entry]], nics: Sequence[int], entry: Entry
+) -> None:
+    """Raises ConfigError when an entry covers the last EVs that QPs of one of the NICs have of their EV profile."""
+    for nic in nics:
+        for number in sorted({program.profile for program in site.programs} - {0}):
+            peers = _peers([program for program in site.programs if program.profile == number], nic)
+            lost = evs.cut_off(nic, number, peers, [*lists[nic], entry])
+            if named := lost - evs.cut_off(nic, number, peers, lists[nic]):
+                raise _cut_off(spot, nic, f"EV of profile {number}", named)
+
+
+def _cut_off(spot: Spot, nic: int, what: str, lost: set[str]) -> ConfigError:
+    named = sorted(lost)
+    peers = ", ".join(named[:PEERS_NAMED])
+    peers += f" and {len(named) - PEERS_NAMED} more" if named[PEERS_NAMED:] else ""
+    return spot.wrong(
+        f"{nic_name(nic)} would have no {what} left to {peers}, and its QPs to them would fail",
+        "cut_off: true in this entry denies it all the same",
+    )
+
+
+def _peers(programs: Sequence[Program], nic: int) -> set[int]:
+    """The NICs with which a NIC exchanges data."""
     return {
-        nic_name(program.ranks[peer])
+        program.ranks[peer]
         for program in programs
         if nic in program.ranks
         for peer in part_of(program, program.ranks.index(nic)).peers

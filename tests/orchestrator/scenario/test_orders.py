@@ -71,3 +71,30 @@ def test_every_nic_has_an_ev_profile_once_and_those_of_its_work(workload: str, p
     with pytest.raises(ConfigError) as caught:
         plan_of(text)
     assert said in str(caught.value)
+
+
+OWN_EVS = (
+    "name: small\nfabric: {planes: 2, t0_per_plane: 2, t1_per_plane: 2, nics_per_t0: 1}\nworkload:\n"
+    "  - {name: pair, kind: p2p, ranks: [h000, h001], message_bytes: 64KiB, messages: 2, profile: 3}\n"
+    'ev_profiles: [{number: 3, mode: explicit, evs: ["0x0", "0x8"]}]\n'  # T1 0 and T1 1 of plane 0
+)
+
+
+@pytest.mark.parametrize(
+    ("entries", "said"),
+    [
+        ("[{plane: 0}]", "some.yaml:6: deny[0]: h000 would have no EV of profile 3 left to h001,"),
+        ("[{plane: 0, path: 0}, {plane: 0, path: 1, nics: h001}]", "deny[1]: h001 would have no EV of profile 3 left"),
+        ("[{plane: 0, to: h000, nics: h001}]", "deny[0]: h001 would have no EV of profile 3 left to h000,"),
+        ("[{plane: 0, cut_off: true}]", ""),
+        ("[{plane: 0, path: 0}, {plane: 1}]", ""),
+    ],
+)
+def test_the_entry_that_covers_the_last_ev_of_a_profile_is_named(entries: str, said: str) -> None:
+    text = f"{OWN_EVS}deny: {entries}\n"
+    if not said:
+        assert plan_of(text).orders
+        return
+    with pytest.raises(ConfigError) as caught:
+        plan_of(text)
+    assert said in str(caught.value)
