@@ -9,6 +9,7 @@ from typing import Any
 from chaosmrc.actions import ns_of
 from chaosmrc.session import session_of
 from mrcfabric.errors import ConfigError
+from orchestrator.fabric import arguments
 
 __all__ = [
     "all_nodes_up",
@@ -48,7 +49,7 @@ def total(counter: str, configuration: Mapping[str, Any] | None = None) -> int:
     """
     session = session_of(configuration)
     totals = session.do(session.fabric.totals())
-    if counter not in totals:
+    if arguments.text("counter", counter) not in totals:
         raise ConfigError("counter", f"{counter!r} is no total", "there are " + ", ".join(totals))
     return totals[counter]
 

@@ -16,7 +16,7 @@ from mrcfabric.errors import ConfigError
 from orchestrator.api.fabric import AttachedFabric
 from orchestrator.api.watch import Watch
 from orchestrator.api.work import Work
-from orchestrator.fabric import Fabric
+from orchestrator.fabric import Fabric, arguments
 
 T = TypeVar("T")
 
@@ -68,7 +68,7 @@ class Session:
 
     def work(self, name: str) -> Work:
         """A workload that this experiment has started. Raises ConfigError."""
-        if name not in self.works:
+        if arguments.text("name", name) not in self.works:
             known = "there are " + ", ".join(self.works) if self.works else "start_workload starts one"
             raise ConfigError("name", f"{name!r} is no workload of this experiment", known)
         return self.works[name]
@@ -88,11 +88,16 @@ class Session:
 
 def session_of(configuration: Mapping[str, Any] | None) -> Session:
     """The session of the fabric that an experiment's configuration names; the first call opens it."""
-    given = configuration or {}
-    key = (given.get(NAME_KEY), given.get(FOLDER_KEY))
+    given = arguments.table("configuration", configuration)
+    key = _word(given, NAME_KEY), _word(given, FOLDER_KEY)
     if key not in _OPEN:
         _OPEN[key] = Session(*key)
     return _OPEN[key]
+
+
+def _word(given: Mapping[str, Any], key: str) -> str | None:
+    word = given.get(key)
+    return None if word is None else arguments.text(key, word)
 
 
 def close_all() -> None:

@@ -69,8 +69,8 @@ def request(node: Any, op: Any, args: Any) -> tuple[str, str, dict[str, Any]]:
 
 def folder(name: str, value: Any) -> Path | None:
     """A folder by its path, which may be a text."""
-    if value is not None and not isinstance(value, str | Path):
-        raise ConfigError(name, f"{value!r} is no path")
+    if value is not None and (not isinstance(value, str | Path) or "\0" in str(value)):
+        raise ConfigError(name, f"{shown(str(value))} is no path")
     return None if value is None else Path(value)
 
 

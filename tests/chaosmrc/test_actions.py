@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from chaosmrc import actions, probes
-from mrcfabric.errors import ConfigError
+from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.fabric import Fabric
 from tests.chaosmrc.asking import beside
 from tests.orchestrator.running import DEADLINE_S
@@ -72,3 +72,18 @@ async def test_work_is_started_and_waited_for(served: Fabric, configuration: dic
     for probe in (probes.workload_state, probes.bytes_wrong):
         with pytest.raises(ConfigError, match=r"'sum' is no workload of this experiment \(there are sums\)"):
             await beside(probe, "sum", configuration=configuration)
+
+
+async def test_an_empty_word_heals_no_fault_without_a_title(served: Fabric, configuration: dict[str, Any]) -> None:
+    given = {"title": "", "configuration": configuration}
+    fault = await beside(actions.inject_fault, "loss", "p0-t0-0~p0-t1-0", **given)
+    with pytest.raises(RefusedError, match="there is no fault"):
+        await beside(actions.heal_fault, "", configuration)
+    for other in (5, None, [fault["id"]]):
+        with pytest.raises(ConfigError, match=r"fault_id: .* is no text"):
+            await beside(actions.heal_fault, other, configuration)
+    assert [one.id for one in served.faults()] == [fault["id"]]
+    with pytest.raises(ConfigError, match=r"name: \[\] is no text"):
+        await beside(actions.await_workload, [], DEADLINE_S, configuration)
+    with pytest.raises(ConfigError, match=r"counter: \[\] is no text"):
+        await beside(probes.total, [], configuration)

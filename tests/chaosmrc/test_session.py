@@ -1,6 +1,7 @@
 """One session per fabric, opened when first needed; what it cannot open it says at once."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,21 @@ def test_a_fabric_that_does_not_run_leaves_no_session(tmp_path: Path, monkeypatc
     with pytest.raises(ConfigError, match="none runs below"):
         session_of(None)
     close_all()
+
+
+@pytest.mark.parametrize(
+    ("configuration", "said"),
+    [
+        ("demo", "configuration: 'demo' is no table"),
+        (["demo"], r"configuration: \['demo'\] is no table"),
+        ({NAME_KEY: ["demo"]}, rf"{NAME_KEY}: \['demo'\] is no text"),
+        ({FOLDER_KEY: 7}, f"{FOLDER_KEY}: 7 is no text"),
+        ({FOLDER_KEY: "out/demo\0"}, r"run_dir: 'out/demo\\x00' is no path"),
+    ],
+)
+def test_a_configuration_of_other_types_is_named(configuration: Any, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        session_of(configuration)
 
 
 @pytest.mark.integration
