@@ -193,6 +193,7 @@ def down(name: NameOption = None, run_dir: RunDirOption = None) -> None:
         # It lets go of the folder a moment before it is gone itself.
         select.select([agent], [], [], TERM_WALL_S)
         os.close(agent)
+    run_folder.sweep_dead(folder)  # an agent that was killed has left everything there
     typer.echo(f"stopped {one_line(str(folder))}")
 
 

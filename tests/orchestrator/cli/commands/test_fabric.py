@@ -45,6 +45,7 @@ def test_a_stopped_agent_can_still_be_brought_down(detached: Path) -> None:
     pids = processes_of(detached)
     os.kill(pids[0], signal.SIGSTOP)
     assert ask(detached, "down") == "stopped out/small\n"
+    assert {path.name for path in (detached / "out" / "small").iterdir()} <= {"events.jsonl", "lock", "logs"}
     eventually_blocking(lambda: all(is_gone(pid) for pid in pids), DEADLINE_S)
 
 
