@@ -123,9 +123,7 @@ def _reported(
     data = report.build(plan, recording, verdict(plan.expectations, recording))
     folder = folder or default_path(plan.name)
     observer.ended(data)
-    if flag and (folder / files.JSON_NAME).exists():
-        kept = one_line(str(folder))
-        typer.echo(f"the report of an earlier run in {kept} is replaced; {flag} DIR keeps both", err=True)
+    replaces = flag and (folder / files.JSON_NAME).exists()
     try:
         with waiting("writing the report", terminal_only=True):
             files.write(data, folder, render(data, recording))
@@ -133,6 +131,9 @@ def _reported(
             files.write_junit(data, junit)
     except RefusedError as error:
         raise not_run(error) from None
+    if replaces:
+        kept = one_line(str(folder))
+        typer.echo(f"the report of an earlier run in {kept} is replaced; {flag} DIR keeps both", err=True)
     return data, folder, recording
 
 

@@ -113,7 +113,8 @@ def run(
         open_backend = launched(plan, fabric, pack=packing, trace=trace, cluster=cluster)
     if on is None:
         say_limits(plan.topology)
-    with _prepared(report):
+    # Of a run on a running fabric the name of the scenario is not known yet.
+    with _prepared(report if on is not None else report or default_path(plan.name)):
         observer = scenario_run.stream() if as_json else scenario_run.observer(plain, Console())
         done = scenario_run.carried_out(open_backend, observer, report, junit=junit, trace=trace)
     if not as_json:

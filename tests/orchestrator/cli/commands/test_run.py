@@ -128,11 +128,22 @@ def test_where_no_report_can_be_written_nothing_is_started(scenario: Path) -> No
 
 @pytest.mark.long
 @pytest.mark.integration
-def test_closed_outputs_do_not_matter(scenario: Path) -> None:
+def test_closed_outputs_end_no_run(scenario: Path) -> None:
     command = f"{MRCFABRIC} run small.yaml --backend sim --report out/closed"
     for closed in (">&-", "<&- >&- 2>&-", ">/dev/full", "--json >/dev/full"):
-        assert subprocess.run(["sh", "-c", f"exec {command} {closed}"], cwd=scenario.parent, timeout=60).returncode == 0
-    assert (scenario.parent / "out" / "closed" / "report.json").exists()
+        # 4: its lines were lost, which `standard_files` tells.
+        assert subprocess.run(["sh", "-c", f"exec {command} {closed}"], cwd=scenario.parent, timeout=60).returncode == 4
+        report = scenario.parent / "out" / "closed" / "report.json"
+        assert json.loads(report.read_text())["verdict"] == "held"
+        report.unlink()
+
+
+def test_the_folder_that_nobody_names_is_looked_at_before_the_run_begins(scenario: Path) -> None:
+    (scenario.parent / "out").write_text("")
+    done = invoke(scenario.parent, "small.yaml", "--backend", "sim", "--plain")
+    assert isinstance(done.exception, ConfigError)
+    assert "small: no report can be written there: Not a directory" in str(done.exception)
+    assert done.stdout == ""
 
 
 def test_a_second_run_says_that_it_replaces_the_report_of_the_first(scenario: Path) -> None:
