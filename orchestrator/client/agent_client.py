@@ -18,6 +18,7 @@ from orchestrator.process import run_folder
 
 ANSWER_WALL_S = 600.0
 OUT = Path("out")
+OF_ITS_OWNER = "a fabric answers the user who started it"
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -110,6 +111,8 @@ def find(name: str | None, run_dir: Path | None, wall_s: float = ANSWER_WALL_S) 
     folder = folder_of(name, run_dir)
     state = run_folder.read_state(folder)
     if state is None:
+        if _is_closed(folder):
+            raise ConfigError(str(folder), "Permission denied", OF_ITS_OWNER)
         hint = "it is still starting" if run_folder.is_held(folder) else "start one with `mrcfabric up`"
         why = run_folder.unasked_end(folder)
         raise ConfigError(str(folder), f"no fabric runs there{why and f'; the last one has ended: {why}'}", hint)
@@ -131,8 +134,15 @@ def folder_of(name: str | None, run_dir: Path | None) -> Path:
         return held[0]
     known = sorted(OUT.glob("*/lock"), key=lambda lock: lock.stat().st_mtime)
     if not known:
-        raise ConfigError("fabric", f"none runs below {os.path.abspath(OUT)}", "start one with `mrcfabric up`")
+        closed = sorted(path.name for path in OUT.glob("*") if _is_closed(path))
+        others = f"; {', '.join(closed)} may not be looked into: {OF_ITS_OWNER}" if closed else ""
+        raise ConfigError("fabric", f"none runs below {os.path.abspath(OUT)}", "start one with `mrcfabric up`" + others)
     return known[-1].parent
+
+
+def _is_closed(folder: Path) -> bool:
+    """Whether this user may not look into a folder that is there, as into that of another user's fabric."""
+    return os.path.isdir(folder) and not os.access(folder, os.R_OK | os.X_OK)
 
 
 def _named(name: str) -> Path:

@@ -164,3 +164,17 @@ def test_a_name_that_no_folder_can_have_is_a_mistake(tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match=r"^--name .*: File name too long$"):
         folder_of("x" * 5000, None)
+
+
+def test_the_folder_of_another_user_is_told_from_one_without_a_fabric(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path("out") / "theirs"
+    folder.mkdir(parents=True)
+    with pytest.raises(ConfigError, match="no fabric runs there"):
+        find(None, folder)
+    monkeypatch.setattr(os, "access", lambda path, _mode: Path(path).name != "theirs")
+    with pytest.raises(ConfigError, match=r"theirs: Permission denied \(a fabric answers the user who started it\)"):
+        find(None, folder)
+    with pytest.raises(ConfigError, match=r"start one with `mrcfabric up`; theirs may not be looked into"):
+        find(None, None)
