@@ -83,13 +83,17 @@ def shares(
     )  # fmt: skip
     dead = tuple(t1_name(plane, number) for plane in range(case.planes) for number in range(case.dead))
     due = payload_bps(fabric) / 8 / NS_PER_S * float(min(Fraction(1), Fraction(case.t1s - case.dead, NICS)))
-    found = []
-    for first, last in SPANS:
-        window = begin_ns + first * rtt_ns, begin_ns + last * rtt_ns
-        outcome = Trial(fabric, flows, (_Deaths(dead, dies_ns),), window_ns=window).run()
-        assert not outcome.nics["qp_errors"]
-        found.append(tuple(flow.window_bytes / (window[1] - window[0]) / due for flow in outcome.flows))
-    return tuple(found)
+    deaths = (_Deaths(dead, dies_ns),)
+    window = START_NS, end_ns
+    outcome = Trial(fabric, flows, deaths, window_ns=window, sample_ns=rtt_ns, sample_flows=True).run()
+    assert not outcome.nics["qp_errors"]
+    # The sample of number n is taken at (n + 1) base RTTs.
+    begin = begin_ns // rtt_ns - 1
+    return tuple(
+        tuple((flow.samples[begin + last] - flow.samples[begin + first]) / ((last - first) * rtt_ns) / due
+              for flow in outcome.flows)
+        for first, last in SPANS
+    )  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -106,17 +106,17 @@ class CongestionKnobs:
     loss_is_congestion: bool = False
     """A packet that is gone without a trim takes its size off the window and makes quick adapt due, as published.
     False: only where NICs know that switches do not trim (`trim_nack`), where paths are not left for losses
-    (`path_policy`), or where a full queue explains the loss (`loss_spared`). What is gone from a plane without delay
-    was on a broken path, and the EV's state answers that: a plane that dies takes nothing from the others. What was out
-    on a port that went down comes off in any case: there is less to send by."""
+    (`path_policy`), or where a full queue explains the loss (`loss_spared`) and the plane has not trimmed yet. What is
+    gone from a plane without delay was on a broken path, and the EV's state answers that: a plane that dies takes
+    nothing from the others. What was out on a port that went down comes off in any case: there is less to send by."""
     late_delay_ns_max: int = 0
     """A longer delay is no receiver's queue but the path's own, and no reason to give way. Default 2 base RTT: above
     what the queue of a last hop holds, 1.5 of them with the switches' default."""
     loss_spared: int = 8
     """A packet that is gone without a trim, while its plane was late or trimmed after it had left, was dropped by a
-    full queue: it comes off the window, and its EV is spared, for so many losses of one path in a row where the other
-    paths of its plane lose none. For each loss elsewhere per arrival elsewhere it is spared for twice as many more. So
-    a NIC need not know whether switches trim. 0: the EV is always to blame."""
+    full queue: it comes off the window unless this plane has trimmed before, and its EV is spared, for so many losses
+    of one path in a row where the other paths of its plane lose none. For each loss elsewhere per arrival elsewhere it
+    is spared for twice as many more. So a NIC need not know whether switches trim. 0: the EV is always to blame."""
     doubt_probes: int = 3
     """Such a path is probed past the queues of data from its second loss in a row on: it is dead when it has not
     answered so many probes while others of its plane answered later ones, and more where some of theirs are lost, too.

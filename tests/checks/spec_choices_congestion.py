@@ -70,7 +70,9 @@ CONGESTION = (
     Choice(
         "Quick adapt: its span after a pause, and trims of packets that were in flight when it ran",
         UNKNOWN,
-        "A window that has run empty ends the span. Those trims neither cut nor trigger: they are in the verdict.",
+        "A window that has run empty ends the span. After a silence of a second span the next one lasts two: nothing "
+        "left meanwhile, so that little arrives says nothing. Those trims neither cut nor trigger: they are in the "
+        "verdict.",
         _of(NIC, "disable_qa", "qa_gate", "qa_threshold_ns"),
     ),
     Choice(
@@ -204,10 +206,9 @@ CONGESTION = (
         "A packet that is lost without a trim: off the window, or not",
         DEVIATION,
         "Not where switches trim: a full queue says so itself there, and what is simply gone tells of a broken path, "
-        "which the state of its EV answers, unless a full queue explains it. Taken off the window, as published, "
-        "the packets of a plane that dies make the other planes idle. It is off the window where switches do not trim, "
-        "where "
-        "its port went down, and where the path policy leaves no path.",
+        "which the state of its EV answers, unless a full queue explains it on a plane that has never trimmed. Taken "
+        "off the window, as published, the packets of a plane that dies make the other planes idle. It is off the "
+        "window where switches do not trim, where its port went down, and where the path policy leaves no path.",
         _of(NIC, "loss_is_congestion"),
     ),
     Choice(

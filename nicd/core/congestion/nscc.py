@@ -13,8 +13,8 @@ MRC 1.0 4, UEC CMS. Two signals, four cases: marked or not, delay below the targ
     marked,     below      nothing
 
 Increases add up and are applied as inc / cwnd after 8 MTU or one base RTT, eta once per base RTT on top. Quick adapt
-looks back once per base RTT + target, or once per round trip where that is longer. A trim cuts the size of its packet
-off the window, and so does a loss for which no path is blamed.
+looks back once per base RTT + target, or once per round trip where that is longer, but not over a silence. A trim cuts
+the size of its packet off the window, and so does a loss for which no path is blamed.
 
 A deliberate addition (`late_is_congestion`): NSCC was published for networks where every queue marks, so a late packet
 without a mark leaves an empty queue behind. The last hop of MRC does not mark, and a late packet without a mark has
