@@ -1,14 +1,15 @@
 """The Clustermapper: finds out which links are bad, from the probes that every NIC sends to itself.
 
 Pure: the caller enters the NICs' link tables (`enter`) and asks for a judgement (`look`). `orchestrator.mapper.mapping`
-asks the NICs. `orchestrator.mapper.deny_plan` decides what to do about a bad link. `loss_statistics` and
-`link_inference` have the statistics.
+asks the NICs. `orchestrator.mapper.deny_plan` decides what to do about a bad link. `loss_statistics`,
+`link_likelihood` and `link_inference` have the statistics.
 
 How it tells faults apart, plane by plane (planes never meet):
 
 - A probe round the T0 crosses only the NIC-T0 link. Its losses are losses of that link; a silent link is down.
 - A probe round a T1 crosses the NIC-T0 link and the T0-T1 link. NICs whose own links are good test the T0-T1 links. All
-  losses below one T0 are explained together, by as few lossy links as possible.
+  losses below one T0 are explained together, by as few lossy links as possible. That all its links to NICs lose a
+  little, or all those to T1s, is one of the explanations.
 - If every NIC below a T0 is cut off in a plane, the T0 is dead. If every T0 is cut off from a T1, the T1 is dead. If a
   T1 has two T0s and both links are cut, that looks the same as a dead T1 and is reported as one. With only one witness
   (one NIC below the T0, one T0 in the plane) the link is named, and a note says that it may be the switch.

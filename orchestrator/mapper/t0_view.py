@@ -13,7 +13,8 @@ from mrcfabric.naming import nic_name, t0_name
 from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from orchestrator.mapper.link_evidence import NONE, Counts, LinkEvidence, Way
-from orchestrator.mapper.link_inference import ODDS, Findings, Trial, explain
+from orchestrator.mapper.link_inference import ODDS, Findings, explain
+from orchestrator.mapper.link_likelihood import Trial
 from orchestrator.mapper.link_verdicts import BAD, Cable, LinkVerdict, Verdict
 from orchestrator.mapper.loss_statistics import (
     FALSE_ALARM,
@@ -240,7 +241,8 @@ class T0View:
             if (cable.plane, cable.t0) == (self._plane, self._t0) and case.verdict == Verdict.GRAY
         ]
         settings = self._settings
-        return explain(tried, known, settings.tolerated, settings.false_alarm, settings.odds)
+        groups = [self._nic_cable(nic) for nic in self._nics], [self._t1_cable(t1) for t1 in self._t1s]
+        return explain(tried, known, settings.tolerated, settings.false_alarm, settings.odds, groups)
 
     def _lossy(self, cable: Cable, share: float) -> None:
         case = self._cases.get(cable)

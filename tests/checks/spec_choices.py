@@ -152,8 +152,8 @@ _PATHS = (
     Choice(
         "How a bad link is told from what all NICs' probes found, and what is denied for it",
         UNKNOWN,
-        "The fewest links that explain the losses, each with likelihood ratio and odds above a bound; silence of all "
-        "links of a switch is its death. Deny lists are kept off floors of half the planes and half the paths.",
+        "The fewest links that explain the losses, each likelier by a ratio and by odds than what lacks it; silence of "
+        "all links of a switch is its death. Deny lists are kept off floors of half the planes and half the paths.",
         (
             "orchestrator.mapper.t0_view:MapperSettings.silent_probes",
             "orchestrator.mapper.t0_view:MapperSettings.tolerated",

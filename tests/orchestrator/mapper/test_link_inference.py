@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mrcfabric.rng import PPM, Rng
-from orchestrator.mapper.link_inference import Findings, Trial, explain
+from orchestrator.mapper.link_inference import Findings, explain
+from orchestrator.mapper.link_likelihood import Trial
 
 NICS = ("n0", "n1", "n2", "n3")
 T1S = ("t0", "t1", "t2", "t3")
@@ -116,3 +117,59 @@ def test_a_single_nic_tells_its_own_link_from_those_of_the_t0() -> None:
     assert list(found.lossy) == ["n0"]
     found = explain(below_a_t0({"t2": 0.1}, 2000, 1, ("n0",)))
     assert list(found.lossy) == ["t2"]
+
+
+GROUPS = NICS, T1S
+
+
+def in_groups(trials: list[Trial[str]], known: tuple[str, ...] = ()) -> Findings[str]:
+    return explain(trials, known, groups=GROUPS)
+
+
+@pytest.mark.parametrize("seed", [15, 21, 22, 23, 67])
+def test_what_all_nics_links_explain_is_blamed_on_no_link_of_a_t1(seed: int) -> None:
+    """Few NICs have lost enough to be accused, and through some T1 more was lost than other single links explain."""
+    many = tuple(f"n{number}" for number in range(8))
+    trials = below_a_t0(dict.fromkeys(many, 0.02), 30, seed, many)
+    wrong = set(explain(trials).lossy) - set(many)
+    assert wrong, "without groups"
+    found = explain(trials, groups=(many, T1S))
+    assert set(found.lossy) <= set(many)
+    assert wrong & set(found.suspects)
+
+
+def test_a_link_of_a_t1_that_alone_loses_is_found_as_soon_as_without_groups() -> None:
+    trials = [Trial((nic,), 40, 0) for nic in NICS]
+    trials += [Trial((nic, t1), 10, int(t1 == "t0" and nic != "n3")) for nic in NICS for t1 in T1S]
+    assert list(explain(trials).lossy) == ["t0"]
+    assert list(in_groups(trials).lossy) == ["t0"]
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("probes", [60, 120, 400])
+def test_while_all_links_of_nics_lose_no_link_of_a_t1_is_accused(probes: int, seed: int) -> None:
+    found = in_groups(below_a_t0(dict.fromkeys(NICS, 0.02), probes, seed))
+    assert set(found.lossy) <= set(NICS)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("probes", [60, 120, 400])
+def test_while_all_links_of_t1s_lose_no_link_of_a_nic_is_accused(probes: int, seed: int) -> None:
+    found = in_groups(below_a_t0(dict.fromkeys(T1S, 0.02), probes, seed))
+    assert set(found.lossy) <= set(T1S)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("guilty", [NICS, T1S, ("t0", "t1", "t2"), ("n1", "t1"), ("n0", "n1")])
+def test_links_of_a_group_are_accused_one_by_one_when_each_has_lost_enough(guilty: tuple[str, ...], seed: int) -> None:
+    found = in_groups(below_a_t0(dict.fromkeys(guilty, 0.02), 1500, seed))
+    assert sorted(found.lossy) == sorted(guilty)
+
+
+def test_an_accusation_that_adds_next_to_nothing_to_others_is_taken_back() -> None:
+    """Between no loss and losses that need it: through t0 a few more were lost than the NICs lose anyway."""
+    trials = [Trial((nic,), 1000, 20) for nic in NICS]
+    trials += [Trial((nic, t1), 250, 5 + (t1 == "t0" and nic == "n0")) for nic in NICS for t1 in T1S]
+    found = in_groups(trials, known=("t0", *NICS))
+    assert sorted(found.lossy) == sorted(NICS)
+    assert found.retracted == ("t0",)

@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -26,14 +27,16 @@ NIC_LINK, UP_LINK = "h001~p0-t0-0", "p0-t0-1~p0-t1-2"
 class Watched:
     """A simulated fabric under watch, and all that was ever accused."""
 
-    def __init__(self, *, job: bool = False, deny: bool = False, size: int = 4 << 20) -> None:
-        self.fabric = SimulatedFabric(SHAPE)
+    def __init__(
+        self, *, job: bool = False, deny: bool = False, size: int = 4 << 20, topology: Topology = SHAPE
+    ) -> None:
+        self.fabric = SimulatedFabric(topology)
         self.accused: list[tuple[int, str]] = []
         self.size = size
         if job:
             for step in permutation(SHAPE, shift=1, size=size, pieces=16):
                 self.fabric.command(step.node, step.op, step.args, step.at_ns)
-        self.mapping = SimulatedMapping(self.fabric, WatchSettings.of(SHAPE, PERIOD_NS, deny=deny), self._seen)
+        self.mapping = SimulatedMapping(self.fabric, WatchSettings.of(topology, PERIOD_NS, deny=deny), self._seen)
 
     def _seen(self, found: LinkMap) -> None:
         self.accused += [(found.at_ns, name) for name in found.bad]
@@ -97,6 +100,21 @@ def test_each_fault_is_named_and_nothing_else(fault: str, job: bool) -> None:
     assert set(watched.latest().bad) == guilty
     assert watched.names == guilty, watched.accused[:8]
     assert watched.accused[0][0] > FAULT_NS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("loss_ppm", "seed"), [(10_000, "0"), (10_000, "1"), (10_000, "4"), (30_000, "5")])
+def test_while_all_links_of_nics_lose_a_little_no_link_of_a_t1_is_accused(loss_ppm: int, seed: str) -> None:
+    """Soon more is lost through some T1 than healthy links lose, while few NICs have lost enough to be accused.
+
+    With these seeds links of T1s were accused when one single link was all that could take the place of another.
+    """
+    watched = Watched(topology=replace(SHAPE, planes=1, nics_per_t0=8, seed=seed))
+    guilty = {link.name for link in watched.fabric.topology.links() if link.name.startswith("h")}
+    for link in sorted(guilty):
+        gray(link, loss_ppm)(watched.fabric)
+    watched.mapping.run(FAULT_NS + (300 if loss_ppm < 30_000 else 150) * PERIOD_NS)
+    assert watched.names == guilty
 
 
 def test_a_healthy_idle_fabric_is_all_good() -> None:
