@@ -276,9 +276,9 @@ class Nscc(CongestionWindow):
     def _quick_adapt(self, now: Instant, delay: int) -> bool:
         """If a span has ended with losses and few arrivals, set the window to what arrived. True: set."""
         limits, cwnd = self._limits, self.cwnd_bytes
-        # Not if another span has gone by without a word: nothing left meanwhile, and nothing can arrive at once.
+        # Another span has gone by without a word: nothing left meanwhile, and nothing can arrive at once.
         silent = now - self._qa_end_ns >= self._qa_period_ns
-        adapted = self._qa and self._qa_end_ns >= 0 and not silent and self._delivered < self._qa_bytes
+        adapted = self._qa and self._qa_end_ns >= 0 and self._delivered < self._qa_bytes
         if adapted := adapted and (self._qa_trigger or 0 < limits.qa_threshold_ns < delay):
             # By chance nothing of a few packets arrives in a span: one stays, as published; below it as for a trim.
             least = self._mtu if cwnd > self._mtu else cwnd >> 1
@@ -289,7 +289,7 @@ class Nscc(CongestionWindow):
             self._cuts["quick_adapt"] += 1
         self._delivered = 0
         self._qa_trigger = False
-        self._qa_end_ns = now + (self._qa_period_ns << silent)
+        self._qa_end_ns = now + (self._qa_period_ns << (silent and not adapted))
         if self._qa_measured and self._delay_ns > limits.target_ns:
             # A deliberate difference, see the knob: the span is a measured round trip, not base RTT + target.
             self._qa_end_ns += self._delay_ns - limits.target_ns

@@ -191,16 +191,22 @@ class PlaneWindows:
         self.of[plane].on_trim(now, size, last_hop)
         self._check(now, number)
 
-    def on_loss(self, now: Instant, plane: int, size: int, port_down: bool = False, crowded: bool = False) -> None:
+    def on_loss(
+        self, now: Instant, plane: int, size: int, port_down: bool = False, crowded: bool = False, first: bool = False
+    ) -> None:
         """A packet was lost on `plane` without a trim.
 
-        `port_down`: the plane went down at one end; `crowded`: a full queue explains it, unless the plane trims.
+        `port_down`: the plane went down at one end; `crowded`: a full queue explains it, unless the plane trims;
+        `first`: the packet was one of the first window, as that of everybody who began at the same time.
         """
         # A context of this plane alone sends nothing until the plane is back, and then continues with its old window.
         if not (port_down and self._alone):
             if crowded:
                 self._lengths.busy(self._number[plane])
-            self.of[plane].on_loss(now, size, port_down or (crowded and not self._trims >> plane & 1))
+            window = self.of[plane]
+            # Trims are lost, too, where many begin at once, and where they are so many that each has next to no window.
+            told = not first and self._trims >> plane & 1 and window.cwnd_bytes >= _FEW * self._mtu
+            window.on_loss(now, size, port_down or (crowded and not told))
             self._check(now, self._number[plane])
 
     def is_crowded(self, plane: int, sent_ns: Instant, first: bool) -> bool:

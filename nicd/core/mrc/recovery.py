@@ -222,7 +222,7 @@ class Recovery:
             due_ns = sent.sent_ns + self._base_ns
             silent = several and (sent.silences <= _SILENCES if new else not sent.silences and heard_ns < due_ns)
             full = not down and (silent or self._is_full(now, sent))
-            self._windows.on_loss(now, sent.plane, sent.size, down, full)
+            self._windows.on_loss(now, sent.plane, sent.size, down, full, sent.index < self._first)
             spared = self._doubts.spare(sent.ev) if full else 0
             if not spared:
                 profile.feedback(now, sent.ev, trigger, sent.sent_ns)

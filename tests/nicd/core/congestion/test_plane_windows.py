@@ -110,6 +110,15 @@ def test_where_a_plane_trims_a_full_queue_loses_nothing_unsaid() -> None:
     assert made.contexts[0].cwnd_bytes == before - PACKET, "the other plane has not trimmed"
 
 
+@pytest.mark.parametrize(("cwnd", "first", "cut"), [(100, True, 1), (5, False, 0), (4, False, 1)])
+def test_of_first_packets_and_of_few_the_trims_may_be_lost_too(cwnd: int, first: bool, cut: int) -> None:
+    made = windows(cwnd_bytes=2 * cwnd * PACKET)
+    made.on_trim(1, 1, PACKET, True)
+    before = made.contexts[1].cwnd_bytes
+    made.on_loss(2, 1, PACKET, crowded=True, first=first)
+    assert made.contexts[1].cwnd_bytes == before - cut * PACKET
+
+
 @pytest.mark.parametrize(("scope", "left"), [("plane", 0), ("destination", 1)])
 def test_a_port_that_goes_down_takes_its_part_of_a_window_that_others_share(scope: str, left: int) -> None:
     made = windows(congestion_scope=scope)
