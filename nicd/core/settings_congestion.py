@@ -106,8 +106,8 @@ class CongestionKnobs:
     loss_is_congestion: bool = False
     """A packet that is gone without a trim takes its size off the window and makes quick adapt due, as published.
     False: only where NICs know that switches do not trim (`trim_nack`), where paths are not left for losses
-    (`path_policy`), or where a full queue explains the loss (`loss_spared`) on a plane that has not trimmed yet. What is
-    gone from a plane without delay was on a broken path, and the EV's state answers that: a plane that dies takes
+    (`path_policy`), or where a full queue explains the loss (`loss_spared`) on a plane that has not trimmed yet. What
+    is gone from a plane without delay was on a broken path, and the EV's state answers that: a plane that dies takes
     nothing from the others. What was out on a port that went down comes off in any case: there is less to send by."""
     late_delay_ns_max: int = 0
     """A longer delay is no receiver's queue but the path's own, and no reason to give way. Default 2 base RTT: above
