@@ -110,8 +110,7 @@ class PlaneWindows:
         # A mean of many is surer than one answer: half of the lag is enough.
         margin_ns = settings.reverse_lag_ns // 2 if self._compares and count > 1 else NEVER
         self.back = WaysBack(len(rates), margin_ns, _FRESH_RTTS * settings.base_rtt_ns)
-        self._trims = 0
-        """Bit p: plane p has trimmed a packet, so a full queue tells what it does not take."""
+        self._trims = 0  # bit p: plane p has trimmed, so a full queue tells what it does not take
         self.longer = 0
         """Bit p: plane p is so much longer than another that acknowledgements on it would arrive too late."""
         timers = timers or Timers()
