@@ -23,9 +23,11 @@ def test_of_two_planes_with_one_t1_left_each(rate: int) -> None:
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("rate", [25, 100, 400])
 def test_over_seeds(case: Case, rate: int) -> None:
+    """With one T1 of four left a share is some packets, at 25 Gb/s two or three, and a window that is cut is one."""
     found = [least_and_mean(case, rate, seed) for seed in (1, 2, 3)]
-    assert sum(least for least, _ in found) / len(found) >= 0.4
-    assert sum(mean for _, mean in found) / len(found) >= 0.8
+    few = case.dead > case.t1s // 2
+    assert sum(least for least, _ in found) / len(found) >= (0.3 if few else 0.6)
+    assert sum(mean for _, mean in found) / len(found) >= (0.75 if few else 0.85)
 
 
 @pytest.mark.slow
