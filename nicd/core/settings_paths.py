@@ -44,7 +44,8 @@ class PathKnobs:
     path_dead_losses: int = 3
     """So many packets lost in a row on one path, by whichever EVs, make it dead: all active EVs that use it become
     ASSUMED_BAD at once. Where each has to lose a packet of its own, two dead T1s of four cost 4 points of a loaded
-    plane's share at 10 Gb/s and 2 at 25. Where single packets are lost, later ones show that the path lives."""
+    plane's share at 10 Gb/s and 2 at 25. Where single packets are lost, later ones show that the path lives. What is
+    in flight on it is lost once it could have been acknowledged, unless its plane is crowded."""
     skip_ns: int = 0
     """How long an EV stays in SKIP at most; the scan ends it when it has passed the EV once. Default one base RTT. A
     mark tells of a queue of one round trip ago, and where a turn takes longer, all EVs of a path are left out because

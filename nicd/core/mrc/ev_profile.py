@@ -24,7 +24,6 @@ from nicd.core.mrc.path_shares import PathShares
 from nicd.core.stats import NicStats
 
 _SKIP: Final = EvState.SKIP
-
 _LOSSES: Final = (EvTrigger.GAP, EvTrigger.TIMEOUT)
 _QUEUES: Final = (EvTrigger.ECN, EvTrigger.TRIM)
 """They tell of a queue on the path."""
@@ -44,8 +43,8 @@ class EvProfile:
     __slots__ = (
         "_barred", "_dead_losses", "_events", "_keep", "_min_active", "_on_bad", "_plane_order", "_plane_scan",
         "_policy", "_qpn", "_rng", "_since_ns", "_skipped_ns", "_stats", "_tally", "_target", "active", "bad_on",
-        "decks", "down_ns", "evs", "filled", "index_of", "outer", "path", "plane", "records", "resends_elsewhere",
-        "states",
+        "decks", "down_ns", "evs", "filled", "index_of", "on_dead", "outer", "path", "plane", "records",
+        "resends_elsewhere", "states",
     )  # fmt: skip
 
     def __init__(
@@ -77,9 +76,10 @@ class EvProfile:
         self._policy = policy
         self.resends_elsewhere = policy.elsewhere
         self._rng = rng
-        self._stats = stats
-        self._events = events
+        self._stats, self._events = stats, events
         self._on_bad = on_bad
+        self.on_dead: Callable[[Instant, int, int], None] | None = None
+        """Is told of each path that is found dead while another one lives: (now, plane, number of its record)."""
         self._min_active, self._dead_losses = evs.min_active, dead_losses
         self.evs = [entry.ev for entry in entries]
         self.index_of = {ev: index for index, ev in enumerate(self.evs)}
@@ -177,6 +177,8 @@ class EvProfile:
     def leave_path(self, now: Instant, failed: int, trigger: EvTrigger, others: bool) -> None:
         """The path of this EV is dead: all active EVs that use it leave it. `others`: another path is known to live."""
         way = self.records.way
+        if others and self.on_dead is not None:
+            self.on_dead(now, self.plane[failed], way[failed])
         sharing = [index for index in self.decks[self.plane[failed]].cards if way[index] == way[failed]]
         for index in dict.fromkeys((failed, *sharing)):
             cause = trigger if index == failed else EvTrigger.PATH
@@ -394,7 +396,5 @@ class EvProfile:
         return load
 
     def _refill(self, plane: int) -> None:
-        if self.decks[plane].cards:
-            self.filled |= 1 << plane
-        else:
-            self.filled &= ~(1 << plane)
+        bit = 1 << plane
+        self.filled = self.filled | bit if self.decks[plane].cards else self.filled & ~bit

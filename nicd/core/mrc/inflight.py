@@ -243,6 +243,10 @@ class InflightTable:
                 found.append(sent)
         return found
 
+    def stranded(self, way: int, latest_ns: Instant) -> list[Sent]:
+        """Transmissions in flight on a dead path that left no later than `latest_ns`."""
+        return [sent for sent in self._path_order.in_flight(way) if sent.sent_ns <= latest_ns]
+
     def silent_gaps(self, now: Instant) -> list[Sent]:
         """As `gaps`, but judged by the clock: overtaken transmissions that are as late now, if nothing more arrives."""
         return self._gone(now - self._base_ns - self._patience.reorder_ns)

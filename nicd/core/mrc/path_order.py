@@ -102,6 +102,10 @@ class PathOrder:
         self._touched.clear()
         return found
 
+    def in_flight(self, way: int) -> list[Sent]:
+        """The transmissions in flight on a path, in the order in which they left."""
+        return [sent for sent in self._lines[way] if sent.state == INFLIGHT]
+
     def tidy(self, most: int) -> None:
         """Drop what is finished behind what is in flight, if more than `most` transmissions are kept."""
         lines = self._lines

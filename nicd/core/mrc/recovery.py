@@ -85,10 +85,10 @@ class Recovery:
     """
 
     __slots__ = (
-        "_asked_ns", "_base_ns", "_board", "_budget", "_doubts", "_drained_ns", "_exhausted", "_first", "_grace_ns",
-        "_heard_ns", "_inflight", "_profile", "_qp", "_quick_ns", "_retry_linear", "_retry_trims", "_slow_ns",
-        "_strand_ns", "_tail_ns", "_to_send", "_unanswered", "_unfinished", "_windows", "doubt_probes", "last_sent_ns",
-        "timer",
+        "_asked_ns", "_base_ns", "_board", "_budget", "_dead", "_doubts", "_drained_ns", "_exhausted", "_first",
+        "_grace_ns", "_heard_ns", "_inflight", "_profile", "_qp", "_quick_ns", "_retry_linear", "_retry_trims",
+        "_slow_ns", "_strand_ns", "_tail_ns", "_to_send", "_unanswered", "_unfinished", "_windows", "doubt_probes",
+        "last_sent_ns", "timer",
     )  # fmt: skip
 
     def __init__(
@@ -106,6 +106,7 @@ class Recovery:
         self._board = board
         self._profile = profile
         self._inflight = inflight
+        profile.on_dead = self._strand
         self._windows = windows
         self._doubts = inflight.doubts = Doubts(settings.loss_spared, profile.plane, profile.path)
         self.doubt_probes = DoubtProbes(
@@ -127,6 +128,8 @@ class Recovery:
         """One that took as long has, whatever its acknowledgement waited for."""
         self._drained_ns = settings.base_rtt_ns * _DRAINED_PARTS // 2
         self._grace_ns = settings.port_down_grace_ns
+        self._dead: dict[int, tuple[Instant, Instant]] = {}
+        """Record of a dead path -> when it was found dead, and when the latest packet left that had arrived by it."""
         self._strand_ns: Instant = NEVER
         """When to judge lost what was sent on a plane that went down; NEVER: no plane did."""
         self._heard_ns: Instant = -1
@@ -232,6 +235,33 @@ class Recovery:
             self._lose(now, sent, cause, full)
         self._tell_lost(now, lost)
 
+    def _strand(self, now: Instant, plane: int, way: int) -> None:
+        """A path is dead: what is in flight on it is lost.
+
+        Not where its plane is crowded: acknowledgements may take any time there, and so many losses at once make room
+        in the window for as many packets, all of which go to the paths that are left.
+        """
+        if not self._windows.is_crowded(plane, now - self._base_ns, False):
+            self._dead[way] = (now, self._profile.records.delivered_ns[way])
+            self.timer.set_by(now + 1)
+
+    def _leave_behind(self, now: Instant) -> None:
+        """Judge lost what is in flight on dead paths, once it could have been acknowledged."""
+        delivered_ns, count = self._profile.records.delivered_ns, 0
+        for way, (died_ns, known_ns) in list(self._dead.items()):
+            lost: list[Sent] = []
+            # If a packet has arrived by it since, the path lives.
+            if delivered_ns[way] == known_ns:
+                lost = self._inflight.stranded(way, min(died_ns, now - self._quick_ns))
+            for sent in lost:
+                self._windows.on_loss(now, sent.plane, sent.size)
+                self._lose(now, sent, "gap")
+            count += len(lost)
+            if delivered_ns[way] > known_ns or now >= died_ns + self._quick_ns:
+                del self._dead[way]
+        if count:
+            self._tell_lost(now, {"gap": count})
+
     def _is_full(self, now: Instant, sent: Sent) -> bool:
         """Whether a full queue explains the loss."""
         # It would have delayed the packet that overtook the lost one, unless that left much later.
@@ -285,6 +315,8 @@ class Recovery:
             return
         if now >= self._strand_ns:
             self._give_up_stranded(now)
+        if self._dead:
+            self._leave_behind(now)
         gaps = self._inflight.silent_gaps(now)
         if gaps:
             # As after a timeout: the retransmission counts as the probe.
@@ -330,4 +362,6 @@ class Recovery:
         if oldest is not None:
             soonest = min(soonest, self._inflight.next_deadline(), self._inflight.next_gap())
         soonest = min(soonest, self._strand_ns)
+        if self._dead:
+            soonest = min(soonest, min(died_ns for died_ns, _ in self._dead.values()) + self._quick_ns)
         self.timer.set_by(max(soonest, now + 1))

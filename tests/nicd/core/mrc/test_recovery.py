@@ -280,3 +280,59 @@ def test_a_packet_that_came_late_itself_shows_that_the_one_before_it_may_have_me
 def test_a_packet_that_left_much_later_came_quickly_because_the_queue_had_drained() -> None:
     assert spares(passed_rtts=1.2, lost_rtts=3.5, crowded_rtts=3.0)
     assert not spares(passed_rtts=1.2, lost_rtts=3.5), "no queue was seen"
+
+
+def left_on_a_dead_path(
+    lives: bool = True, crowded: bool = False, arrives: bool = False, packets: int = 30
+) -> tuple[int, int, int]:
+    """How many packets are in flight on a path: before the third of them is lost in a row, just after that, and when
+    an acknowledgement of the last one would have come. One of them left at the very end.
+
+    `lives`: a packet has arrived by another path; `crowded`: the plane has a queue; `arrives`: a packet arrives by this
+    one afterwards.
+    """
+    bench = Bench()
+    requestor = bench.link.requestor
+    records, rtt_ns = bench.link.profile.records, bench.board.settings.base_rtt_ns
+    bench.post(0, packets * 4096)
+    for now in range(0, 10_000, 500):
+        bench.pump(now)
+    sent = list(requestor._inflight.by_psn.values())
+    way = sent[0].way
+    on_it = [one for one in sent if one.way == way]
+    other = next(one for one in sent if one.way != way)
+    assert len(on_it) > 4
+    dies_ns = 3 * rtt_ns
+    on_it[-1].sent_ns = dies_ns
+    if lives:
+        records.proved(dies_ns - 1, other.ev)
+    if crowded:
+        for context in bench.link.windows.contexts:
+            context.crowded_ns = dies_ns
+        requestor.recovery._doubts._most = 0
+
+    def in_flight() -> int:
+        return len(requestor._inflight._path_order.in_flight(way))
+
+    requestor.recovery.accuse(dies_ns, on_it[:3], EvTrigger.GAP)
+    before = in_flight()
+    bench.board.timers.fire(dies_ns + 1)
+    at_once = in_flight()
+    if arrives:
+        records.proved(dies_ns + 2, on_it[0].ev)
+    bench.fire(dies_ns + 2 * rtt_ns)
+    return before, at_once, in_flight()
+
+
+def test_what_is_in_flight_on_a_dead_path_is_lost_once_it_could_have_been_acknowledged() -> None:
+    before, at_once, afterwards = left_on_a_dead_path()
+    assert before > 1
+    assert (at_once, afterwards) == (1, 0)
+
+
+def test_it_waits_for_its_time_where_no_other_path_lives_the_plane_is_crowded_or_this_one_lives() -> None:
+    before, at_once, afterwards = left_on_a_dead_path(lives=False)
+    assert before == at_once == afterwards
+    before, at_once, afterwards = left_on_a_dead_path(crowded=True)
+    assert before == at_once == afterwards
+    assert left_on_a_dead_path(arrives=True)[1:] == (1, 1)
