@@ -81,7 +81,9 @@ class Leases:
             return
         if owner in self._lost:
             raise RefusedError(self._lost[owner])
-        raise RefusedError(f"{shown(owner) if owner else 'who gives no name'} holds no lease: {what} when it dies")
+        who = shown(owner) if owner else "who gives no name"
+        cause = "a lease ends with the launch of the fabric that gave it: attach anew"
+        raise RefusedError(f"{who} holds no lease: {what} when it dies ({cause})")
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
         """Serve a request that an owner holds open.

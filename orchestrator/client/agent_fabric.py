@@ -19,6 +19,7 @@ import aiohttp
 
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.naming import shown
 from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from nicd.programs.program import Program
@@ -88,6 +89,10 @@ class AgentFabric(Verbs):
         return answers.loads(await self._ask("POST", path, wall_s, given))
 
     async def _ask(self, method: str, path: str, wall_s: float | None, body: Mapping[str, Any] | None) -> str:
+        if self.ended.done() and not self.ended.cancelled() and not self.ended.result():
+            # Another fabric may run in the folder by now, which is not the one that this object was made for.
+            what = f"the launch of {self.topology.name} to which {shown(self.owner)} was attached has ended"
+            raise RefusedError(f"{what}, and its lease, faults and work with it; attach anew to what runs now")
         wall_s = ANSWER_WALL_S + bound_s(self.topology.nodes) if wall_s is None else wall_s
         asked = asyncio.ensure_future(self._answered(method, path, body))
         try:

@@ -10,7 +10,7 @@ import pytest
 from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.api.fabric import AttachedFabric
 from orchestrator.fabric import Fabric
-from tests.orchestrator.running import DEADLINE_S, ROOT, SMALL, T0
+from tests.orchestrator.running import DEADLINE_S, ROOT, SMALL, SMALL_FLAGS, T0, run
 from tests.support.wait import eventually
 
 pytestmark = pytest.mark.integration
@@ -55,6 +55,22 @@ async def test_time_is_in_one_hand_at_a_time(served: Fabric, attached: AttachedF
     assert await attached.limit(None) is None
     await late
     assert (await attached.clock()).limit_ns is None
+
+
+async def test_who_was_attached_to_an_earlier_launch_is_told_so(detached: Path) -> None:
+    folder = detached / "out" / SMALL.name
+    async with Fabric.attach(run_dir=folder, owner="two") as early:
+        await early.add_fault("link_down", "h000~p0-t0-0")
+        for arguments in (("down",), ("up", *SMALL_FLAGS, "--detach", "--pack", "cores")):
+            assert (await asyncio.to_thread(run, detached, *arguments)).returncode == 0
+        await asyncio.wait_for(early.ended, DEADLINE_S)
+        for asked in (early.live_faults, lambda: early.add_fault("link_down", "h000~p0-t0-0")):
+            with pytest.raises(RefusedError, match=r"to which two was attached has ended, .* attach anew"):
+                await asked()
+    async with Fabric.attach(run_dir=folder) as late:
+        assert await late.live_faults() == []
+        with pytest.raises(RefusedError, match=r"two holds no lease: .* ends with the launch .*: attach anew"):
+            await late.limit((await late.clock()).soon_ns, "two")
 
 
 async def test_mistakes_and_refusals_are_the_fabric_s(served: Fabric, attached: AttachedFabric, tmp_path: Path) -> None:
