@@ -26,7 +26,7 @@ from orchestrator.fabric.host_lifecycle import HostLifecycle, Shares
 from orchestrator.fabric.journal import Journal
 from orchestrator.fabric.tallies import Tallies
 from orchestrator.faults.checks import packet_ns
-from orchestrator.faults.fault import once
+from orchestrator.faults.fault import TITLE_CHARS_MAX, once
 from orchestrator.faults.host_map import HostMap
 from orchestrator.faults.lives import Life
 from orchestrator.faults.table import FaultTable, Stamped
@@ -268,7 +268,7 @@ class Lifecycle:
         self.unexpected.append(line)
         kind = "nic_crash" if self.topology.parse_node(node).tier == "nic" else "switch_crash"
         name = next(name for number in self._deaths if self._table.get(name := f"death-{number}") is None)
-        fault = once(kind, node, at_ns=died_ns, fault_id=name, title=f"{node} died: {how}"[:200])
+        fault = once(kind, node, at_ns=died_ns, fault_id=name, title=f"{node} died: {how}"[:TITLE_CHARS_MAX])
         self._death_faults[node] = fault.id
         nodes = self._table.add(fault, self._time.front_ns(), seen_ns=self._time.soon_ns())
         for one in nodes:

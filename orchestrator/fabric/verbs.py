@@ -144,7 +144,7 @@ class Verbs(Finder, ABC):
         Raises ConfigError, RefusedError.
         """
         targets = tuple(self.targets(kind, *names, **narrowed))
-        given = arguments.table("figures", figures)
+        given, called = arguments.table("figures", figures), arguments.text("title", title)
         for key, value in (("at_ns", at_ns), ("for_ns", for_ns)):
             if value is not None:
                 arguments.instant(key, value)
@@ -152,7 +152,7 @@ class Verbs(Finder, ABC):
 
         def beginning(start_ns: Instant) -> Fault:
             window = Window(start_ns, NEVER if for_ns is None else start_ns + for_ns, given)
-            return Fault(number, kind, targets, (window,), self.owner, title)
+            return Fault(number, kind, targets, (window,), self.owner, called)
 
         if at_ns is None and self._held_ns is not None:
             at_ns = self._held_ns + 1

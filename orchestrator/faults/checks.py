@@ -20,7 +20,7 @@ from mrcfabric.units import NEVER, serialization_ns
 from mrcfabric.wire.entropy import EV_MAX
 from mrcfabric.wire.layout import PSN_MASK
 from orchestrator.faults import headroom
-from orchestrator.faults.fault import ID_CHARS_MAX, Fault, Figure
+from orchestrator.faults.fault import ID_CHARS_MAX, TITLE_CHARS_MAX, Fault, Figure
 from orchestrator.faults.kinds import ABOUT_HOSTS, KINDS, OF_SESSIONS, Target, nearest_kind, no_hosts, struck
 from orchestrator.faults.selectors import nic_port
 from orchestrator.planning.abilities import has_usids, need_mrc, transport_of
@@ -80,8 +80,9 @@ def check(topology: Topology, fault: Fault, *, placed: bool = True) -> None:
     """
     if not 0 < len(fault.id) <= ID_CHARS_MAX or not fault.id.isprintable():
         raise ConfigError("fault.id", f"{shown(fault.id)} will not do", f"1 to {ID_CHARS_MAX} printable characters")
-    if not fault.title.isprintable():
-        raise ConfigError("fault.title", f"{shown(fault.title)} will not do", "one line of printable characters")
+    if len(fault.title) > TITLE_CHARS_MAX or not fault.title.isprintable():
+        hint = f"one line of up to {TITLE_CHARS_MAX} printable characters"
+        raise ConfigError("fault.title", f"{shown(fault.title)} will not do", hint)
     if fault.kind not in KINDS:
         raise ConfigError(shown(fault.kind), "no such kind of fault", nearest_kind(fault.kind))
     if not fault.targets:

@@ -13,6 +13,7 @@ from mrcfabric.naming import shown
 from mrcfabric.units import NEVER, Instant
 
 ID_CHARS_MAX: Final = 80
+TITLE_CHARS_MAX: Final = 120
 
 Figure: TypeAlias = int | str | bool | None
 """A parameter of a fault; its name ends in its unit (`delay_ns`, `share_ppm`, `rate_bps`)."""

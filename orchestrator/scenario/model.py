@@ -18,6 +18,7 @@ from msgspec import Meta, Struct, field
 from nicd.programs.catalogue import PROGRAMS
 from nicd.programs.kind import Figure, Kind, TraceFigure
 from nicd.programs.program import QPS_MAX
+from orchestrator.faults.fault import TITLE_CHARS_MAX
 from orchestrator.faults.kinds import KINDS, Target
 from orchestrator.scenario.process_kinds import PROCESSES
 from orchestrator.yamlfile.spelling import (
@@ -108,7 +109,7 @@ class Entry(Broken, kw_only=True, forbid_unknown_fields=True):
     """A fault of the timetable."""
 
     name: Name
-    title: Annotated[str, Meta(max_length=120, pattern=LINE_PATTERN)] = ""
+    title: Annotated[str, Meta(max_length=TITLE_CHARS_MAX, pattern=LINE_PATTERN)] = ""
     """What screens and reports call it; the kind of fault when it is left out."""
     at: Length = 0
     """From the begin of the run; with `when`, the condition is not tested before."""

@@ -44,6 +44,8 @@ async def test_a_name_stands_alone_and_words_of_another_type_are_named(
         ({"names": 3}, "names: 3 is no text"),
         ({"selector": "tier=t0-t1"}, "selector: 'tier=t0-t1' is no table"),
         ({"selector": {"tier": "t0-t1", "title": "x"}}, "selector: has no title"),
+        ({"title": "x" * 10_000}, "fault.title: 'x{80}' will not do"),
+        ({"title": 7}, "title: 7 is no text"),
         ({"figures": "1%"}, "figures: '1%' is no table"),
         ({"lasting_us": "50"}, "lasting_us: '50' is no length of time"),
         ({"lasting_us": float("inf")}, "lasting_us: inf us is no length of time"),
