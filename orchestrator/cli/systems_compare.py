@@ -81,9 +81,7 @@ def carried_out(
     plans = plans_of(asked)
     folder = asked.folder or default_path(f"{plans[0].name}-systems")
     with files.prepared(folder):
-        if (folder / JSON_NAME).exists():
-            kept = one_line(str(folder))
-            typer.echo(f"the comparison of an earlier run in {kept} is replaced; -o DIR keeps both", err=True)
+        replaces = (folder / JSON_NAME).exists()
         runs = _runs(asked, plans, folder, observer)
         data = systems.record(runs)
         show(data)
@@ -92,6 +90,9 @@ def carried_out(
             files.write_texts(texts, folder)
         except RefusedError as error:
             raise scenario_run.not_run(error) from None
+    if replaces:
+        kept = one_line(str(folder))
+        typer.echo(f"the comparison of an earlier run in {kept} is replaced; -o DIR keeps both", err=True)
     return data, folder
 
 

@@ -205,10 +205,11 @@ def perf(
     try:
         data = _shown(run, folder, quiet=as_json)
         typer.echo(json.dumps(data, indent=1) if as_json else summary(data))
-        if (folder / JSON_NAME).exists():
+        replaces = (folder / JSON_NAME).exists()
+        path = report.write(data, folder)
+        if replaces:
             kept = one_line(str(folder))
             typer.echo(f"the report of an earlier run in {kept} is replaced; --run-dir DIR keeps both", err=True)
-        path = report.write(data, folder)
     except RefusedError as error:
         raise not_run(error) from None
     if not as_json:

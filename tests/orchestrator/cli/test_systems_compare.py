@@ -7,7 +7,9 @@ import pytest
 
 from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.cli import systems_compare
+from orchestrator.cli.scenario_run import CouldNotRunError
 from orchestrator.cli.systems_compare import JSON_NAME, Asked, carried_out, names_of, plans_of
+from orchestrator.report import files
 from orchestrator.report.systems_page import PAGE_NAME
 from orchestrator.runs.backends import OpenBackend
 from orchestrator.scenario.plan import Plan
@@ -73,6 +75,25 @@ def test_that_an_earlier_comparison_is_replaced_is_said_once(folder: Path, capsy
     assert "replaced" not in capsys.readouterr().err
     carried_out(asked(folder, "mrc", "single.yaml"), Ears)
     assert capsys.readouterr().err.count("replaced") == 1
+
+
+def test_a_comparison_that_cannot_be_written_replaces_none(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    carried_out(asked(folder, "mrc", "oblivious.yaml"), Ears)
+    kept = (folder / "out" / JSON_NAME).read_text()
+    real = files.write_texts
+
+    def full(texts: dict[str, str], place: Path) -> None:
+        if JSON_NAME in texts:
+            raise RefusedError(f"the report cannot be written to {place}: No space left on device")
+        real(texts, place)
+
+    monkeypatch.setattr(files, "write_texts", full)
+    with pytest.raises(CouldNotRunError):
+        carried_out(asked(folder, "mrc", "single.yaml"), Ears)
+    assert (folder / "out" / JSON_NAME).read_text() == kept
+    assert "replaced" not in capsys.readouterr().err
 
 
 def test_the_work_the_seed_and_the_faults_are_the_same_on_all(folder: Path) -> None:

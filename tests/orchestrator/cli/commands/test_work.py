@@ -123,6 +123,9 @@ def test_a_measurement_that_cannot_take_place_or_be_written_is_no_verdict(
 
     monkeypatch.setattr(Perf, "run", done)
     monkeypatch.setattr(files, "write_texts", full)
+    earlier = tmp_path / "out" / "perf" / files.JSON_NAME
+    earlier.parent.mkdir(parents=True)
+    earlier.write_text("{}")  # stays, so nobody says that it is replaced
     assert run(monkeypatch, tmp_path, "perf", "pair", "--json") == 4
     said = capsys.readouterr()
     assert json.loads(said.out)["verdict"] == "pass"
