@@ -1,7 +1,8 @@
 """Where a capture's bytes go: a file, or a pipe whose reader may be slow or go away.
 
 Owns the waiting. While a pipe is full, the capture reads nothing from the fabric; the fabric then counts the packets
-that it must drop. A reader that goes away ends the capture without an error.
+that it must drop. A reader that goes away ends the capture without an error. A file for which there is no room any more
+ends with the last whole packet.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ import os
 import select
 import stat
 import sys
+from collections import deque
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -28,6 +30,10 @@ class Sink:
         """`target`: a path, or `-` for standard output. Raises ConfigError when it cannot be written."""
         self.name = "standard output" if target == "-" else target
         self._left = bytearray()
+        self._ends: deque[int] = deque()
+        """Where the pieces taken that are not wholly written yet end, counted in bytes from the first byte on."""
+        self._taken_bytes = self._whole_bytes = 0
+        """How many bytes were taken, and how many the pieces have that are wholly written."""
         self.gone = False
         """Whether the reader has gone; further bytes are dropped."""
         self.failed = False
@@ -60,9 +66,11 @@ class Sink:
         os.close(self._descriptor)
 
     def write(self, data: bytes) -> None:
-        """Take bytes without waiting."""
+        """Take bytes without waiting: whole packets or other blocks, after which the file may end."""
         if not self.gone:
             self._left += data
+            self._taken_bytes += len(data)
+            self._ends.append(self._taken_bytes)
 
     async def flush(self) -> None:
         """Write the bytes taken, as fast as the reader reads. Raises RefusedError when the disk is full."""
@@ -77,9 +85,10 @@ class Sink:
                 self._give_up()
             except OSError as error:
                 self.failed = True
-                raise RefusedError(f"{self.name}: {error.strerror or error}") from None
+                raise RefusedError(f"{self.name}: {error.strerror or error}{self._end_whole()}") from None
             else:
                 del self._left[:done]
+                self._count()
 
     async def flush_last(self) -> None:
         """Write the last bytes, but wait no longer than `LAST_WALL_S`."""
@@ -89,9 +98,28 @@ class Sink:
         except TimeoutError:
             self._give_up()
 
+    def _count(self) -> None:
+        written_bytes = self._taken_bytes - len(self._left)
+        while self._ends and self._ends[0] <= written_bytes:
+            self._whole_bytes = self._ends.popleft()
+
+    def _end_whole(self) -> str:
+        """Cut off a piece that was not wholly written; what to say about the file, "" for what is none."""
+        if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
+            return ""
+        half_bytes = self._taken_bytes - len(self._left) - self._whole_bytes
+        try:
+            os.ftruncate(self._descriptor, os.lseek(self._descriptor, 0, os.SEEK_CUR) - half_bytes)
+        except OSError as error:
+            return f"; it holds half a packet at its end, which cannot be cut off: {error.strerror or error}"
+        if not self._whole_bytes:
+            return "; nothing was written"
+        return f"; the file ends after {self._whole_bytes} bytes with a whole packet, and later packets are missing"
+
     def _give_up(self) -> None:
         self.gone = True
         self._left.clear()
+        self._ends.clear()
 
     def _has_gone(self) -> bool:
         poll = select.poll()

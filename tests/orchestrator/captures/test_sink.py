@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -89,6 +90,27 @@ async def test_a_full_disk_is_told() -> None:
         with pytest.raises(RefusedError, match="No space left"):
             await sink.flush()
         assert sink.failed
+
+
+@pytest.mark.parametrize(
+    ("room_bytes", "kept", "said"),
+    [(250, 200, "; the file ends after 200 bytes with a whole packet, and later"), (50, 0, "; nothing was written")],
+)
+async def test_a_file_without_room_ends_with_a_whole_packet(
+    tmp_path: Path, room_bytes: int, kept: int, said: str
+) -> None:
+    file = tmp_path / "x.pcapng"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with Sink(str(file)) as sink:
+        for number in range(5):
+            sink.write(bytes([number]) * 100)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room_bytes, limits[1]))
+        try:
+            with pytest.raises(RefusedError, match=rf"x\.pcapng: File too large{said}"):
+                await sink.flush()
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert file.read_bytes() == b"".join(bytes([number]) * 100 for number in range(kept // 100))
 
 
 def test_a_file_that_cannot_be_written_is_a_mistake(tmp_path: Path) -> None:
