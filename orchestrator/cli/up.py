@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import json
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable
@@ -32,6 +31,7 @@ from orchestrator.hosts.cluster import Cluster
 from orchestrator.hosts.placement.layout import Pack
 from orchestrator.hosts.placement.site import LOOPBACK
 from orchestrator.planning.abilities import has_evs
+from orchestrator.process.end_signals import end_signals
 from orchestrator.process.launcher import ProcessFailedError, no_process
 from orchestrator.process.run_folder import ENDED
 from orchestrator.prometheus.rule import Pace
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 EXIT_BROKEN = 1
 _REPORT_BYTES_MAX = 64 * 1024
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +188,7 @@ async def _serve(options: UpOptions, ready: "Callable[[Agent], None]", say: Call
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
     assert task is not None
-    for number in _SIGNALS:
+    for number in end_signals():
         loop.add_signal_handler(number, task.cancel)
     try:
         async with LaunchedFabric.launch(
@@ -205,7 +204,7 @@ async def _serve(options: UpOptions, ready: "Callable[[Agent], None]", say: Call
             from orchestrator.agent.agent import Agent
 
             agent = Agent(fabric, options.owner_only)
-            for number in _SIGNALS:
+            for number in end_signals():
                 loop.add_signal_handler(number, agent.stop.set)
             fabric.journal.on_note = lambda note: _say_if_one_can(say, describe(note))
             async with (

@@ -6,18 +6,15 @@ meanwhile is `loop`'s, what is made of it the caller's.
 """
 
 import asyncio
-import signal
 import time
-from typing import Final
 
 from orchestrator.measures.recording import Recording
+from orchestrator.process.end_signals import end_signals
 from orchestrator.runs.backends import OpenBackend
 from orchestrator.runs.loop import RunLoop
 from orchestrator.runs.observer import RunObserver
 from orchestrator.runs.recorder import Recorder
 from orchestrator.scenario.plan import Plan
-
-SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Runner:
@@ -43,14 +40,15 @@ class Runner:
         """
         loop = asyncio.get_running_loop()
         self._task = asyncio.ensure_future(self._carry_out())
-        for number in SIGNALS:
+        signals = end_signals()
+        for number in signals:
             loop.add_signal_handler(number, self._end, number)
         try:
             return await self._task
         finally:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-            for number in SIGNALS:
+            for number in signals:
                 loop.remove_signal_handler(number)
 
     def _end(self, number: int) -> None:

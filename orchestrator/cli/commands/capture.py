@@ -83,13 +83,13 @@ def capture(
 async def _run(fabric: "AgentFabric", request: "Request", target: str) -> "Outcome":
     """Capture until a bound is reached or a signal comes; either way the file is complete."""
     import asyncio
-    import signal
 
     from orchestrator.captures.capture import capture
     from orchestrator.captures.sink import Sink
+    from orchestrator.process.end_signals import end_signals
 
     stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in end_signals():
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     with Sink(target) as sink:
         said = f"capturing {len(request.wires)} directions of links into {one_line(sink.name)}"

@@ -105,13 +105,13 @@ async def _serve(service: "ShareService", listen: "Address", run_dir: Path) -> N
     """Serve until a signal comes. Raises ConfigError when the address cannot be had."""
     import asyncio
     import os
-    import signal
     from importlib.metadata import version
 
     from setproctitle import setproctitle
 
     from mrcfabric.errors import ConfigError
     from orchestrator.cli import supervision
+    from orchestrator.process.end_signals import end_signals
 
     def ready(address: "Address") -> None:
         at = f"{address[0]} port {address[1]}"
@@ -125,7 +125,7 @@ async def _serve(service: "ShareService", listen: "Address", run_dir: Path) -> N
         service.stop.set()
 
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in end_signals():
         loop.add_signal_handler(number, end)
     watched = asyncio.create_task(supervision.stay_watched())
     try:

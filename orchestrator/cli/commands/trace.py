@@ -59,10 +59,10 @@ async def _trace(
     name: str | None, run_dir: "Path | None", as_json: bool,
 ) -> None:  # fmt: skip
     import asyncio
-    import signal
 
     from mrcfabric.choice import Choice
     from orchestrator.client.agent_fabric import AgentFabric
+    from orchestrator.process.end_signals import end_signals
     from orchestrator.tracing.follower import Follower, choice_of
     from orchestrator.tracing.hindsight import hindsight
     from orchestrator.tracing.joiner import JOURNEYS_MAX
@@ -77,7 +77,7 @@ async def _trace(
             ranged = psn is not None and psn != "next"
             usual = SHARE_COUNT if share is not None else min(choice.count, JOURNEYS_MAX) if ranged else 1
         follower = Follower(fabric, choice, usual if count is None else count, for_s)
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in end_signals():
             asyncio.get_running_loop().add_signal_handler(number, follower.stop.set)
         journeys = await follower.follow(lambda journey: None if _later(fabric, journey) else _tell(journey, as_json))
         lines = await _routing_lines(fabric) if any(_later(fabric, journey) for journey in journeys) else []

@@ -69,11 +69,12 @@ def web(
 async def _until_told(serving: Coroutine[Any, Any, None]) -> None:
     """Run until the map ends by itself, or a signal ends it."""
     import asyncio
-    import signal
+
+    from orchestrator.process.end_signals import end_signals
 
     task = asyncio.ensure_future(serving)
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in end_signals():
         loop.add_signal_handler(number, task.cancel)
     await asyncio.wait([task])
     if not task.cancelled():

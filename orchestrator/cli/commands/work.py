@@ -65,6 +65,7 @@ def _run(work: Coroutine[Any, Any, Answer]) -> Answer:
 
     from mrcfabric.control import NoAnswerError
     from mrcfabric.errors import RefusedError
+    from orchestrator.process.end_signals import end_signals
     from orchestrator.process.launcher import ProcessFailedError
 
     told: list[int] = []
@@ -77,7 +78,7 @@ def _run(work: Coroutine[Any, Any, Answer]) -> Answer:
             told.append(number)
             task.cancel()
 
-        for number in (signal.SIGTERM, signal.SIGHUP):
+        for number in set(end_signals()) - {signal.SIGINT}:
             asyncio.get_running_loop().add_signal_handler(number, end, number)
         return await work
 
@@ -174,14 +175,13 @@ def perf(
     """
     from mrcfabric.errors import ConfigError, RefusedError
     from mrcfabric.topology_file import load
-    from orchestrator.apps import report, verdict
+    from orchestrator.apps import verdict
     from orchestrator.apps.patterns import pattern_of
     from orchestrator.apps.perf import Perf, PerfSettings
     from orchestrator.cli.perf_text import summary
     from orchestrator.cli.scenario_run import not_run
     from orchestrator.hosts.placement.layout import pack_of
     from orchestrator.process.run_folder import default_path
-    from orchestrator.report.files import JSON_NAME
 
     of_pairs = {"--from": source, "--to": target, "--both-ways": both_ways or None}
     idle = [option for option, value in of_pairs.items() if value is not None]
@@ -205,16 +205,25 @@ def perf(
     try:
         data = _shown(run, folder, quiet=as_json)
         typer.echo(json.dumps(data, indent=1) if as_json else summary(data))
-        replaces = (folder / JSON_NAME).exists()
-        path = report.write(data, folder)
-        if replaces:
-            kept = one_line(str(folder))
-            typer.echo(f"the report of an earlier run in {kept} is replaced; --run-dir DIR keeps both", err=True)
+        path = _written(data, folder)
     except RefusedError as error:
         raise not_run(error) from None
     if not as_json:
         typer.echo(f"report: {one_line(str(path))}")
     raise typer.Exit(verdict.EXIT_CODES[data["verdict"]])
+
+
+def _written(data: dict[str, Any], folder: Path) -> Path:
+    """Write the report, and say so where an earlier one is replaced; its path. Raises RefusedError when it cannot."""
+    from orchestrator.apps import report
+    from orchestrator.report.files import JSON_NAME
+
+    replaces = (folder / JSON_NAME).exists()
+    path = report.write(data, folder)
+    if replaces:
+        kept = one_line(str(folder))
+        typer.echo(f"the report of an earlier run in {kept} is replaced; --run-dir DIR keeps both", err=True)
+    return path
 
 
 def _shown(run: "Perf", folder: Path, *, quiet: bool) -> dict[str, Any]:

@@ -43,6 +43,17 @@ async def test_a_signal_ends_the_run_at_a_look_with_a_recording(number: int) -> 
     assert BEGIN_NS + 10 * RTT_NS <= recording.end_ns <= BEGIN_NS + 20 * RTT_NS
 
 
+async def test_a_closed_terminal_does_not_end_a_run_that_was_told_to_ignore_it() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        runner = Runner(simulated(plan(programs=(pair(messages=64),))), Poking(signal.SIGHUP))
+        recording = await runner.carry_out()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert (runner.signal, recording.ended) == (None, "complete")
+    assert len(recording.looks) > 3
+
+
 async def test_a_signal_before_the_run_ends_everything() -> None:
     entered, left = asyncio.Event(), asyncio.Event()
 
