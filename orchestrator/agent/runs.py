@@ -15,6 +15,7 @@ from nicd.programs.program import PROGRAMS_MAX, Program
 from orchestrator.agent.faults import FaultRequests
 from orchestrator.client import bodies
 from orchestrator.fabric.launched import LaunchedFabric
+from orchestrator.fabric.program_loading import NAME_TAKEN
 
 OVER_KEPT: Final = 4 * PROGRAMS_MAX
 """How many programs that were stopped are remembered, so that answers of NICs from before do not bring them back."""
@@ -74,16 +75,16 @@ class RunRequests:
             self._over.pop(program.name, None)
         try:
             await self._fabric.load(program, at_ns)
-        except ConfigError:
+        except (ConfigError, RefusedError):
             if owner:
-                self._owned.pop(program.name, None)  # no NIC was told; after a refusal some may have taken it
+                self._owned.pop(program.name, None)  # no NIC has it
             raise
         return {}
 
     def _claim(self, program: Program, owner: str) -> None:
         self._leases.require(owner, "its programs would go on")
         if program.name in self._owned:
-            raise RefusedError(f"program {program.name} is {self._owned[program.name][0]}'s")
+            raise RefusedError(f"program {program.name} of {self._owned[program.name][0]} {NAME_TAKEN}")
         if len(self._owned) >= PROGRAMS_MAX:
             raise RefusedError(f"{PROGRAMS_MAX} programs have owners")
         self._owned[program.name] = owner, program

@@ -6,7 +6,7 @@ Owns making the record of a program for a running fabric, and the waiting. `nicd
 
 import asyncio
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from mrcfabric.control import NoAnswerError
@@ -15,6 +15,7 @@ from mrcfabric.topology import Topology
 from nicd.programs import catalogue
 from nicd.programs.program import PROGRAMS_MAX, Program
 from orchestrator.fabric import arguments
+from orchestrator.fabric.program_loading import NAME_TAKEN, NUMBER_TAKEN
 from orchestrator.fabric.verbs import Verbs
 from orchestrator.measures.recording import ProgramResult
 from orchestrator.runs.program_results import ProgramResults
@@ -104,21 +105,30 @@ async def begin(
 
     Returns when every NIC has taken its part. Raises ConfigError for figures that make no sense, RefusedError when a
     NIC refuses, the name is in use, or the NICs have no room for another program. Who is cancelled meanwhile, or gets
-    no answer, leaves nothing behind. One at a time: two that begin at the same moment may take the same number.
+    no answer, leaves nothing behind. Of two that begin at the same moment, one takes another number.
     """
-    for leads in LEADS:
-        program = await _made(fabric, kind, nics, figures, name, seed, leads)
+    taken: set[int] = set()
+    late = 0
+    while True:
+        program = await _made(fabric, kind, nics, figures, name, seed, LEADS[late], taken)
         try:
             await fabric.load(program)
-        except (RefusedError, NoAnswerError, asyncio.CancelledError) as error:
+        except RefusedError as refusal:  # no NIC has it
+            why = str(refusal)
+            if why.endswith(NUMBER_TAKEN) or (name is None and why.endswith(NAME_TAKEN)):
+                taken.add(program.number)
+            elif why.endswith(NAME_TAKEN):
+                raise RefusedError(f"there is work {name} already") from None
+            elif late == len(LEADS) - 1 or (await fabric.clock()).front_ns < program.begin_ns:
+                raise
+            else:
+                late += 1
+        except (NoAnswerError, asyncio.CancelledError):
             with contextlib.suppress(RefusedError, NoAnswerError):
                 await asyncio.shield(fabric.stop_work(program))  # some NICs may have taken it
-            again = isinstance(error, RefusedError) and leads != LEADS[-1]
-            if not again or (await fabric.clock()).front_ns < program.begin_ns:
-                raise
+            raise
         else:
             return program
-    raise AssertionError("the last try returns or raises")
 
 
 async def _made(
@@ -129,13 +139,14 @@ async def _made(
     name: str | None,
     seed: str | None,
     leads: int,
+    refused: Container[int],
 ) -> Program:
-    """The record of a program that begins `leads` leads of a command from now."""
+    """The record of a program that begins `leads` leads of a command from now, under none of the numbers `refused`."""
     known = await asyncio.gather(*(fabric.call(nic, "progress") for nic in nics))
     if any(name in told for told in known):
         raise RefusedError(f"there is work {name} already")
     taken = {entry["number"] for told in known for entry in told.values()}
-    number = next((one for one in range(PROGRAMS_MAX) if one not in taken), None)
+    number = next((one for one in range(PROGRAMS_MAX) if one not in taken and one not in refused), None)
     if number is None:
         raise RefusedError(f"these NICs have {PROGRAMS_MAX} programs, as many as there is room for")
     clock = await fabric.clock()

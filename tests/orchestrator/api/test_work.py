@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
 from nicd.programs.program import Program
-from orchestrator.api.work import chosen
+from orchestrator.api.work import Work, chosen
 from orchestrator.fabric import Fabric
 from orchestrator.fabric.finder import Finder
 from tests.orchestrator.running import DEADLINE_S
@@ -85,6 +86,33 @@ async def test_programs_that_start_at_once_have_numbers_of_their_own(fabric: Fab
     assert {work.program.number for work in works} == {0, 1, 2}
     for work in works:
         assert (await work.finished(DEADLINE_S)).done
+
+
+@pytest.mark.integration
+async def test_scripts_that_start_at_once_do_not_get_in_each_other_s_way(served: Fabric) -> None:
+    folder = served.folder.path
+    async with Fabric.attach(run_dir=folder) as one, Fabric.attach(run_dir=folder) as other:
+        works = await asyncio.gather(*(fabric.start("p2p", figures=MESSAGES) for fabric in (one, other) * 4))
+        assert len({work.program.number for work in works}) == len({work.program.name for work in works}) == 8
+        for work in works:
+            assert (await work.finished(DEADLINE_S)).done
+        named = (fabric.start("p2p", name="mine", figures=MESSAGES) for fabric in (one, other))
+        first, second = await asyncio.gather(*named, return_exceptions=True)
+        work, refused = (second, first) if isinstance(first, BaseException) else (first, second)
+        assert str(refused) == "there is work mine already"
+        assert isinstance(work, Work)
+        assert (await work.finished(DEADLINE_S)).done
+
+
+@pytest.mark.integration
+async def test_work_on_other_nics_has_a_name_of_its_own_and_stops_none(tmp_path: Path) -> None:
+    async with Fabric.launch(FOUR, tmp_path / "four", pack="cores") as fabric:
+        endless = {"message_bytes": 1 << 16, "for_ns": 1 << 40}
+        works = [await fabric.start("p2p", ranks=ranks, figures=endless) for ranks in (2, ["h002", "h003"])]
+        assert [work.program.name for work in works] == ["p2p-0", "p2p-1"]
+        assert [[*await fabric.call(nic, "progress")] for nic in ("h000", "h003")] == [["p2p-0"], ["p2p-1"]]
+        with pytest.raises(RefusedError, match="there is work p2p-0 already"):
+            await fabric.start("p2p", ranks=["h002", "h003"], name="p2p-0", figures=endless)
 
 
 @pytest.mark.integration

@@ -1,6 +1,7 @@
 """Programs come to all NICs at one instant and leave at one, as soon as possible, whatever pace was measured before."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.units import NS_PER_S
 from nicd.programs.program import Program
 from orchestrator.fabric import Fabric
+from orchestrator.fabric.program_loading import NAME_TAKEN, NUMBER_TAKEN
 from tests.orchestrator.running import DEADLINE_S
 from tests.support.wait import eventually_true
 
@@ -61,6 +63,32 @@ async def test_a_program_whose_begin_has_passed_or_whose_nics_do_not_exist_is_re
 
     await eventually_true(moved, DEADLINE_S)
     with pytest.raises(RefusedError, match="begins at 1, and it is"):
-        await fabric.load(program(fabric, 1))
+        await fabric.load(replace(program(fabric, 1), number=1))
     with pytest.raises(ConfigError, match="do not exist"):
         await fabric.load(program(fabric, NS_PER_S, (0, 9)))
+
+
+async def test_a_name_or_a_number_that_is_taken_is_refused_before_a_nic_is_told(fabric: Fabric) -> None:
+    mine = (await fabric.start("p2p", name="mine", figures=ENDLESS)).program
+    for other, why in ((mine, NAME_TAKEN), (replace(mine, name="other"), NUMBER_TAKEN)):
+        with pytest.raises(RefusedError, match=f"program mine {why}"):
+            await fabric.load(other)
+        assert [[*await fabric.call(nic, "progress")] for nic in ("h000", "h001")] == [["mine"], ["mine"]]
+    assert await fabric.stop_work(mine) == {}
+    other = await fabric.start("p2p", name="mine", figures=ENDLESS)
+    assert other.program.number == 0
+
+
+async def test_a_program_that_one_nic_refuses_is_taken_back_and_what_that_nic_had_goes_on(fabric: Fabric) -> None:
+    former = program(fabric, fabric.time.soon_ns() + NS_PER_S)
+    await fabric.command("h001", "run_program", {"program": former.settings()})
+    for _ in range(2):
+        with pytest.raises(RefusedError, match="program mine has this name or number already"):
+            await fabric.load(program(fabric, fabric.time.soon_ns() + NS_PER_S))
+        assert [[*await fabric.call(nic, "progress")] for nic in ("h000", "h001")] == [[], ["mine"]]
+
+
+async def test_a_name_that_nics_have_forgotten_is_free(fabric: Fabric) -> None:
+    await fabric.start("p2p", name="mine", figures=ENDLESS)
+    await asyncio.gather(*(fabric.command(nic, "stop_program", {"name": "mine"}) for nic in ("h000", "h001")))
+    await fabric.start("p2p", name="mine", figures=ENDLESS)
