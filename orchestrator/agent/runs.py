@@ -107,9 +107,14 @@ class RunRequests:
             self._over.popitem(last=False)
 
     async def stop_work(self, body: Mapping[str, Any]) -> dict[str, str]:
-        """Stop `program`, which `owner` has claimed; returns NIC -> error where that failed."""
+        """Stop `program`, which `owner` has claimed; returns NIC -> error where that failed.
+
+        One that is over already, perhaps by a request whose answer nobody awaited, has nothing to stop.
+        """
         name, owner = Program.of(bodies.table(body, "program")).name, bodies.text(body, "owner", "")
         whose, program = self._owned.get(name, ("", None))
+        if program is None and name in self._over:
+            return {}
         if program is None or whose != owner:
             raise RefusedError(f"{owner or 'nobody'} has no program {name}")
         left = await self._fabric.stop_work(program)

@@ -22,7 +22,6 @@ from orchestrator.api import work
 from orchestrator.client import bodies
 from orchestrator.fabric.launched import LaunchedFabric
 
-NAME_CHARS_MAX: Final = 80
 ENDLESS_NS: Final = 1 << 61
 """The length of a program that sends until somebody stops it."""
 POLL_S: Final = 0.1
@@ -60,8 +59,8 @@ class WorkRequests:
         name, seed = bodies.text(body, "id", ""), bodies.text(body, "seed", "")
         if kind not in PROGRAMS:
             raise ConfigError("kind", f"{kind!r} is no kind of work", "there are " + ", ".join(PROGRAMS))
-        if len(name) > NAME_CHARS_MAX or not name.isprintable():
-            raise ConfigError("id", f"{name!r} will not do", f"1 to {NAME_CHARS_MAX} printable characters")
+        if len(name) > work.NAME_CHARS_MAX or not name.isprintable():
+            raise ConfigError("id", f"{name!r} will not do", f"1 to {work.NAME_CHARS_MAX} printable characters")
         if figures.get("restarts"):
             what = "work that is started by hand is not watched, so nobody restarts it"
             raise ConfigError("figures.restarts", what, "mrcfabric run --on restarts the jobs of a scenario")

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, Unpack
 
-from mrcfabric.errors import RefusedError
+from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.naming import shown
 from orchestrator.api import work
 from orchestrator.api.watch import Bounds, Watch
 from orchestrator.api.work import Work
@@ -60,6 +61,8 @@ class Scripting(Verbs):
         for key, value in (("kind", kind), ("name", name), ("seed", seed)):
             if value is not None or key == "kind":
                 arguments.text(key, value)
+        if name is not None and (len(name) > work.NAME_CHARS_MAX or not name.isprintable()):
+            raise ConfigError("name", f"{shown(name)} will not do", f"up to {work.NAME_CHARS_MAX} printable characters")
         if (await self.clock()).limit_ns is not None:
             raise RefusedError("fabric time is held: NICs make their memory and QPs while it goes on")
         async with self._one_at_a_time:

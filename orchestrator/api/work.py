@@ -22,6 +22,7 @@ from orchestrator.runs.program_results import ProgramResults
 
 POLL_S: Final = 0.05
 WAIT_WALL_S: Final = 600.0
+NAME_CHARS_MAX: Final = 80
 LEADS: Final = (0, 1, 4, 16)
 """How far ahead a program begins, try by try, as a multiple of the lead of a command sent now.
 
@@ -38,6 +39,7 @@ class Work:
         self._fabric = fabric
         self._results = ProgramResults([program], fabric.topology)
         self._stopped = False
+        self._stopping = asyncio.Lock()
 
     async def result(self) -> ProgramResult:
         """The result so far, rank by rank; a rank whose NIC died is `lost`. After `stop`: what it was just before."""
@@ -71,17 +73,18 @@ class Work:
         return self._results.results()[0]
 
     async def stop(self) -> ProgramResult:
-        """Have the NICs end and forget the program; returns the result until just before.
+        """Have the NICs end and forget the program; returns the result until just before. May be called again.
 
         Raises RefusedError when a living NIC still has it.
         """
-        result = await self.result()
-        if self._stopped:
+        async with self._stopping:
+            result = await self.result()
+            if self._stopped:
+                return result
+            for nic, problem in (await self._fabric.stop_work(self.program)).items():
+                raise RefusedError(f"{self.program.name} goes on at {nic}: {problem}")
+            self._stopped = True
             return result
-        for nic, problem in (await self._fabric.stop_work(self.program)).items():
-            raise RefusedError(f"{self.program.name} goes on at {nic}: {problem}")
-        self._stopped = True
-        return result
 
     async def _ask(self, nic: str) -> Any:
         """Ask a NIC about all its ranks; None when it is dead, or was started again and does not know this program."""

@@ -105,6 +105,18 @@ async def test_scripts_that_start_at_once_do_not_get_in_each_other_s_way(served:
 
 
 @pytest.mark.integration
+async def test_work_may_be_stopped_twice_also_where_nobody_awaited_the_first_answer(served: Fabric) -> None:
+    endless = {"message_bytes": 1 << 16, "for_ns": 1 << 40}
+    async with Fabric.attach(run_dir=served.folder.path) as fabric:
+        work = await fabric.start("p2p", figures=endless)
+        first, second = await asyncio.gather(work.stop(), work.stop())
+        assert first == second
+        work = await fabric.start("p2p", figures=endless)
+        await fabric.stop_work(work.program)  # as one that was cancelled
+        await work.stop()
+
+
+@pytest.mark.integration
 async def test_work_on_other_nics_has_a_name_of_its_own_and_stops_none(tmp_path: Path) -> None:
     async with Fabric.launch(FOUR, tmp_path / "four", pack="cores") as fabric:
         endless = {"message_bytes": 1 << 16, "for_ns": 1 << 40}
@@ -149,6 +161,9 @@ async def test_a_start_that_nobody_answers_leaves_no_work_behind(
 async def test_what_makes_no_sense_is_refused_before_a_nic_hears_of_it(fabric: Fabric) -> None:
     with pytest.raises(ConfigError, match="melt"):
         await fabric.start("melt")
+    for name in ("x" * 81, "two\nlines"):
+        with pytest.raises(ConfigError, match=r"name: .* will not do \(up to 80 printable characters\)"):
+            await fabric.start("p2p", name=name)
     with pytest.raises(ConfigError, match="is no figure"):
         await fabric.start("p2p", figures={"heat": 3})
     async with fabric.held():
