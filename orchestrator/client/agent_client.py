@@ -4,6 +4,7 @@
 that commands start fast.
 """
 
+import errno
 import http.client
 import json
 import os
@@ -72,9 +73,8 @@ class AgentClient:
             response = connection.getresponse()
             content = response.read()
         except (OSError, http.client.HTTPException) as error:
-            why = getattr(error, "strerror", None) or str(error) or "no answer"
             raise RefusedError(
-                f"the agent of {self.state.get('name')} cannot be reached: {why}{self._stopped()}"
+                f"the agent of {self.state.get('name')} cannot be reached: {cause_of(error)}{self._stopped()}"
             ) from error
         finally:
             connection.close()
@@ -93,6 +93,13 @@ class AgentClient:
         seen = None if pid is None else sight(pid)
         stopped = seen is not None and seen.state == "T"
         return f"; its process is stopped (`kill -CONT {pid}` lets it go on)" if stopped else ""
+
+
+def cause_of(error: Exception) -> str:
+    """Why an agent cannot be reached. Its socket opens after its daemons are ready, and closes before they end."""
+    if getattr(error, "errno", None) == errno.ENOENT:
+        return "it is starting or ending; ask again in a moment"
+    return getattr(error, "strerror", None) or str(error) or "no answer"
 
 
 def refusal(status: int, content: bytes) -> ConfigError | RefusedError:

@@ -24,7 +24,7 @@ from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from nicd.programs.program import Program
 from orchestrator.client import answers
-from orchestrator.client.agent_client import find, refusal
+from orchestrator.client.agent_client import cause_of, find, refusal
 from orchestrator.client.lease import lease
 from orchestrator.fabric import arguments
 from orchestrator.fabric.polling import Glances
@@ -100,8 +100,7 @@ class AgentFabric(Verbs):
                 raise NoAnswerError(f"the agent of {self.topology.name} has not answered within {wall_s:g} s")
             status, content = asked.result()
         except (aiohttp.ClientError, OSError) as error:
-            why = str(error) or "no answer"
-            raise RefusedError(f"the agent of {self.topology.name} cannot be reached: {why}") from error
+            raise RefusedError(f"the agent of {self.topology.name} cannot be reached: {cause_of(error)}") from error
         finally:
             asked.cancel()
             await asyncio.gather(asked, return_exceptions=True)

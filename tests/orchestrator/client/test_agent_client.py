@@ -94,7 +94,7 @@ def test_what_is_not_given_is_not_sent(client: AgentClient) -> None:
 
 def test_an_agent_that_is_gone_or_silent(tmp_path: Path) -> None:
     client = AgentClient(tmp_path, {"name": "demo", "agent_socket": str(tmp_path / "agent.sock")}, wall_s=0.05)
-    with pytest.raises(RefusedError, match="the agent of demo cannot be reached: No such file"):
+    with pytest.raises(RefusedError, match="the agent of demo cannot be reached: it is starting or ending"):
         client.get("/good")
     with socket.socket(socket.AF_UNIX) as silent:
         silent.bind(str(tmp_path / "agent.sock"))
