@@ -59,7 +59,7 @@ async def test_a_process_that_does_not_get_done_gives_what_it_has(
 async def test_time_stands_still_while_a_crowd_is_asked(
     fabric: Fabric, monkeypatch: pytest.MonkeyPatch, crowd: bool
 ) -> None:
-    await fabric.start("permutation")
+    await fabric.start("permutation", figures={"for_ns": 1 << 61})
     monkeypatch.setattr(scrape, "is_crowd", lambda processes: crowd and processes == SMALL.nodes)
     asked, limits = fabric.counters, list[int]()
 
