@@ -121,9 +121,8 @@ _PATHS = (
     Choice(
         "When a path is dead, and what that means for the EVs that share it",
         UNKNOWN,
-        "So many packets of the path were lost in a row, by whichever EVs: all that use it are left at once, and "
-        "what is in flight on it is sent again, once it could have been acknowledged, unless its plane is crowded. The "
-        "texts judge each EV alone; two EVs with one address go over the same links.",
+        "So many packets of the path were lost in a row, by whichever EVs: all that use it are left at once, and sent "
+        "again is what could have been acknowledged, unless the plane is crowded. The texts judge each EV alone.",
         _of(NIC, "path_dead_losses"),
     ),
     Choice(

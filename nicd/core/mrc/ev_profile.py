@@ -109,8 +109,7 @@ class EvProfile:
         """Active EVs that each plane should have."""
         self._keep = [-(-target * keep_ppt // 1000) for target in self._target]
         """Active EVs of each plane that stay active when they lose packets but still deliver."""
-        self.filled = sum(1 << plane for plane, deck in enumerate(self.decks) if deck.cards)
-        """Bit p: plane p has an active EV."""
+        self.filled = sum(1 << plane for plane, deck in enumerate(self.decks) if deck.cards)  # bit p: it has active EVs
         self.down_ns: list[Instant] = [-1] * planes
         """When plane p was last found down at either end: losses of packets sent until then accuse no EV."""
         self.bad_on: list[dict[int, int]] = [{} for _ in range(planes)]
