@@ -9,7 +9,7 @@ from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.fabric import Fabric
 from tests.chaosmrc.asking import beside
 from tests.orchestrator.running import DEADLINE_S
-from tests.support.wait import eventually
+from tests.support.wait import eventually, eventually_true
 
 pytestmark = pytest.mark.integration
 
@@ -52,7 +52,13 @@ async def test_a_name_stands_alone_and_words_of_another_type_are_named(
     ):
         with pytest.raises(ConfigError, match=said):
             await beside(actions.inject_fault, "loss", **(given | wrong))
-    assert await beside(probes.measure, "data_packets", of="h000", configuration=configuration) is not None
+    # Fabric time stands still where nothing happens, and then there is nothing to measure.
+    await served.start("p2p", figures={"for_ns": 1 << 61})
+
+    async def is_measured() -> bool:
+        return await beside(probes.measure, "data_packets", of="h000", configuration=configuration) is not None
+
+    await eventually_true(is_measured, DEADLINE_S)
     with pytest.raises(ConfigError, match="at_least: '90%' is no bound"):
         await beside(actions.await_measure, "goodput", at_least="90%", configuration=configuration)
 
