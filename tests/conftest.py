@@ -44,6 +44,9 @@ sys.dont_write_bytecode = False
 # A shell starts what is to run in the background with SIGINT ignored, and so would all that tests interrupt be.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+# And `nohup` starts what it runs with SIGHUP ignored, which commands leave so.
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 leftovers.mark()
 _LINKS = packages.hide_programs()
