@@ -11,8 +11,10 @@ shares a receiver has a smaller window, and who shares a link of the fabric is m
 alone and is rarely marked shares neither, and waits until several packets in a row are late (`late_row`).
 
 Nor does lateness tell of it where the delay of links varies (jitter). A queue changes little from packet to packet; if
-round trips differ much from one to the next, what that explains comes off the delay (`late_jitter_times`). Not where
-packets are often marked: paths of a plane whose queues differ have as different round trips.
+round trips differ much from one to the next, what that explains comes off the delay (`late_jitter_times`). Only packets
+that are less than two round trips apart are compared: a window below a packet hears so rarely of its queue that this
+changes meanwhile. Nor does it hold where packets are often marked: paths of a plane whose queues differ have as
+different round trips.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -42,14 +44,17 @@ _JITTER_TARGETS: Final = 2
 _JITTER_PACKETS: Final = 40
 """Differences that explain no more than so many targets, or than the time of so many packets at the plane's rate, are
 those of sprayed packets that meet by chance."""
+_APART_RTTS: Final = 2
+"""What is heard of less than once in so many round trips is not compared for jitter."""
 
 
 class Lateness:
     """One context's late round trips without a mark."""
 
     __slots__ = (
-        "_answers", "_before_ns", "_ceiling_ns", "_chance_ns", "_differ_ns", "_full_bytes", "_jitter_times",
-        "_least_ns", "_marked", "_most_ns", "_mtu_bytes", "_row", "_row_least", "_since_ns", "_small_bytes", "_trusted",
+        "_answers", "_apart_ns", "_before_ns", "_ceiling_ns", "_chance_ns", "_differ_ns", "_full_bytes", "_heard_ns",
+        "_jitter_times", "_least_ns", "_marked", "_most_ns", "_mtu_bytes", "_row", "_row_least",
+        "_since_ns", "_small_bytes", "_trusted",
     )  # fmt: skip
 
     def __init__(self, settings: "NicSettings") -> None:
@@ -68,6 +73,9 @@ class Lateness:
         """The share of round trips that were marked, of 1024."""
         self._before_ns = 0
         """The delay of the round trip before."""
+        self._heard_ns: Instant = 0
+        """When that was."""
+        self._apart_ns = NEVER
         self._differ_ns = 0
         """By how much two round trips in a row differ: half of them by more."""
         self._trusted = True
@@ -79,15 +87,18 @@ class Lateness:
 
     def measured(self, bdp_bytes: int, rtt_ns: int) -> None:
         """The bandwidth-delay product of the context, for a round trip of `rtt_ns`, is known anew."""
+        self._apart_ns = _APART_RTTS * rtt_ns
         self._full_bytes = bdp_bytes * _FULL_QUARTERS // 4
         self._chance_ns = _JITTER_PACKETS * self._mtu_bytes * rtt_ns // max(1, bdp_bytes)
 
-    def queued(self, delay: int, marked: bool, target: int) -> int:
+    def queued(self, now: Instant, delay: int, marked: bool, target: int) -> int:
         """A round trip was measured, `delay` above the base RTT; returns what of that is not jitter."""
         step_ns = target >> _JITTER_SHIFT
-        differs = abs(delay - self._before_ns) > self._differ_ns
-        self._differ_ns = self._differ_ns + step_ns if differs else max(0, self._differ_ns - step_ns)
+        if now - self._heard_ns < self._apart_ns:
+            differs = abs(delay - self._before_ns) > self._differ_ns
+            self._differ_ns = self._differ_ns + step_ns if differs else max(0, self._differ_ns - step_ns)
         self._before_ns = delay
+        self._heard_ns = now
         self._marked += ((_WHOLE if marked else 0) - self._marked) >> _SMOOTH_SHIFT
         jitter_ns = self._jitter_times * self._differ_ns - max(_JITTER_TARGETS * target, self._chance_ns)
         return max(0, delay - jitter_ns) if jitter_ns > 0 and self._marked < _RARELY else delay

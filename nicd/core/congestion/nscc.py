@@ -123,7 +123,7 @@ class Nscc(CongestionWindow):
         if rtt_ns is None:
             delay = self._average >> _FINE
         else:
-            self._delay_ns = delay = self._late.queued(max(0, rtt_ns - self._reference_ns), marked, target)
+            self._delay_ns = delay = self._late.queued(now, max(0, rtt_ns - self._reference_ns), marked, target)
             self.rtt_ns = self._reference_ns + delay
             if rtt_ns - self._reference_ns >= (self._limits.crowded_ns if marked else self._limits.unmarked_ns):
                 self.crowded_ns = now

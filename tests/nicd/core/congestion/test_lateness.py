@@ -41,14 +41,14 @@ def test_it_answers_the_first_where_it_is_often_marked() -> None:
     late = lateness()
     late.measured(8 * MTU, RTT)
     for _ in range(5):
-        late.queued(0, True, RTT)
+        late.queued(0, 0, True, RTT)
     assert verdicts(late, 12 * MTU, 1) == [False], "a quarter of its round trips"
     late.cleared()
     for _ in range(5):
-        late.queued(0, True, RTT)
+        late.queued(0, 0, True, RTT)
     assert verdicts(late, 12 * MTU, 1) == [True]
     for _ in range(60):
-        late.queued(0, False, RTT)
+        late.queued(0, 0, False, RTT)
     late.cleared()
     assert verdicts(late, 12 * MTU, 1) == [False]
 
@@ -72,13 +72,13 @@ def test_a_queue_varies_and_a_large_window_may_fill_it() -> None:
     assert stays(lateness(), 3 * MTU, 100)
 
 
-def jitter(differ: int, times: int = 12, marked: bool = False, packets: int = 64) -> int:
+def jitter(differ: int, times: int = 12, marked: bool = False, packets: int = 64, apart: int = RTT // 64) -> int:
     """What is left of a delay of 100 us after round trips that differ by `differ` in turn, at a target of 10 us."""
     late = Lateness(NicSettings(base_rtt_ns=BASE, late_jitter_times=times))
     late.measured(packets * MTU, RTT)
     for number in range(400):
-        late.queued(100_000 + number % 2 * differ, marked, 10_000)
-    return late.queued(100_000, marked, 10_000)
+        late.queued(number * apart, 100_000 + number % 2 * differ, marked, 10_000)
+    return late.queued(400 * apart, 100_000, marked, 10_000)
 
 
 def test_what_differs_from_packet_to_packet_comes_off_the_delay() -> None:
@@ -88,11 +88,23 @@ def test_what_differs_from_packet_to_packet_comes_off_the_delay() -> None:
     assert jitter(12_000, times=0) == 100_000
     assert jitter(12_000, marked=True) == 100_000, "paths of a plane whose queues differ"
     assert jitter(4_000, packets=6) == 100_000, "the time of forty packets is chance"
+    assert jitter(12_000, apart=2 * RTT - 1) == 0
+    assert jitter(12_000, apart=2 * RTT) == 100_000, "a queue has changed meanwhile"
+
+
+def test_what_was_learnt_of_jitter_holds_while_little_is_heard() -> None:
+    late = lateness()
+    late.measured(64 * MTU, RTT)
+    for number in range(400):
+        late.queued(number * 100, 100_000 + number % 2 * 12_000, False, 10_000)
+    for number in range(1, 400):
+        late.queued(40_000 + number * 2 * RTT, 100_000, False, 10_000)
+    assert late.queued(40_000 + 800 * RTT, 100_000, False, 10_000) == 0
 
 
 def test_what_happens_to_a_minority_of_packets_is_no_jitter() -> None:
     late = lateness()
     late.measured(64 * MTU, RTT)
     for number in range(400):
-        late.queued(60_000 if number % 5 == 0 else 20_000, False, 10_000)
-    assert late.queued(60_000, False, 10_000) == 60_000, "one path of five has a queue"
+        late.queued(number * 100, 60_000 if number % 5 == 0 else 20_000, False, 10_000)
+    assert late.queued(40_000, 60_000, False, 10_000) == 60_000, "one path of five has a queue"
