@@ -27,7 +27,9 @@ def test_one_flow_has_the_line_and_two_share_it() -> None:
     assert fabric.drops() == {}
 
 
-@pytest.mark.parametrize(("local", "remote"), [(1, 1), (3, 1), (1, 2), (4, 2)])
+@pytest.mark.parametrize(
+    ("local", "remote"), [(1, 1), (4, 2), *(pytest.param(*one, marks=pytest.mark.long) for one in [(3, 1), (1, 2)])]
+)
 def test_i2_a_bystander_of_an_incast_on_one_vl_and_on_another(local: int, remote: int) -> None:
     """k local senders and m remote flows to one host: C / ((k + 1) m) for who shares up-link and VL with them."""
     below = max(remote + 1, local + 2)

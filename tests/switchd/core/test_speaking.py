@@ -54,8 +54,10 @@ def test_a_warm_start_has_the_table_that_a_cold_one_comes_to(switch: dict[str, A
 # B2: what is lost meanwhile.
 
 
-@pytest.mark.parametrize("switch", [{}, PFC])
-@pytest.mark.parametrize("uplinks", [2, 4])
+@pytest.mark.parametrize(
+    ("uplinks", "switch"),
+    [(4, {}), (2, PFC), *(pytest.param(*one, marks=pytest.mark.long) for one in [(2, {}), (4, PFC)])],
+)
 def test_b2_until_convergence_the_flows_over_the_dead_way_are_lost_and_no_others(
     switch: dict[str, Any], uplinks: int
 ) -> None:
