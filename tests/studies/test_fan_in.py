@@ -35,6 +35,17 @@ def test_every_bin_of_a_long_incast_is_fair(rate: int, degree: int, alike: float
     assert found.resent < 0.15
 
 
+@pytest.mark.long
+@pytest.mark.spec("MRC 1.0", "4")
+@pytest.mark.parametrize(("rate", "degree", "alike"), [(25, 24, 0.87), (25, 31, 0.84), (50, 63, 0.77)])
+@pytest.mark.parametrize("seed", range(3))
+def test_windows_below_a_packet_are_fair(rate: int, degree: int, alike: float, seed: int) -> None:
+    """They hear of the receiver's queue once in four round trips, and take what it changed by for no jitter of links."""
+    found = watch(long_one(degree, seed, rate_bps=rate * 10**9))
+    healthy(found)
+    assert found.jain_least > alike
+
+
 @pytest.mark.parametrize("rate", [25, 100])
 def test_an_incumbent_gives_way_within_fifty_round_trips(rate: int) -> None:
     _, soon, later = incumbent(4, 0, rate_bps=rate * 10**9)
