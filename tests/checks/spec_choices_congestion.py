@@ -103,7 +103,8 @@ CONGESTION = (
         DEVIATION,
         "A queue changes little from packet to packet. Where round trips in a row, less than two base RTTs apart, "
         "differ by much more than sprayed packets do by chance, twelve times what they differ by on median, less two "
-        "targets, comes off each delay. Otherwise windows close on jitter: 0.24 to 0.63 of line with 10 us on each link at 100 Gb/s.",
+        "targets, comes off each delay. Otherwise windows close on jitter: 0.24 to 0.63 of line with 10 us on each "
+        "link at 100 Gb/s.",
         _of(NIC, "late_jitter_times"),
     ),
     Choice(

@@ -40,7 +40,7 @@ def test_every_bin_of_a_long_incast_is_fair(rate: int, degree: int, alike: float
 @pytest.mark.parametrize(("rate", "degree", "alike"), [(25, 24, 0.87), (25, 31, 0.84), (50, 63, 0.77)])
 @pytest.mark.parametrize("seed", range(3))
 def test_windows_below_a_packet_are_fair(rate: int, degree: int, alike: float, seed: int) -> None:
-    """They hear of the receiver's queue once in four round trips, and take what it changed by for no jitter of links."""
+    """They hear of the receiver's queue once in four round trips, and do not take its changes for jitter of links."""
     found = watch(long_one(degree, seed, rate_bps=rate * 10**9))
     healthy(found)
     assert found.jain_least > alike
